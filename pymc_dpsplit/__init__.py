@@ -1,0 +1,15 @@
+"""Exact Dirichlet-process mixtures in PyMC models."""
+
+from pymc_dpsplit import convergence, step
+from pymc_dpsplit.components.diag_normal import DiagNormal
+from pymc_dpsplit.components.mv_normal import MvNormal
+from pymc_dpsplit.components.normal import Normal
+from pymc_dpsplit.mixture import DPMixture
+from pymc_dpsplit.posterior.labels import sample_labels
+from pymc_dpsplit.step import DPSplitMerge
+
+__version__ = "0.1.0"
+__all__ = ["DPMixture", "DPSplitMerge", "DiagNormal", "MvNormal", "Normal", "sample_labels"]
+
+step.register()
+convergence.install()

@@ -1,0 +1,351 @@
+"""Gaussian clusters with a diagonal covariance and normal-inverse-gamma priors.
+
+Per feature, sigma^2 ~ InvGamma(a0, b0) and mu | sigma^2 ~ N(mu0, sigma^2 / kappa0); see
+Murphy (2007), "Conjugate Bayesian analysis of the Gaussian distribution", section 6, and
+docs/method.md, eq. (21)-(23).
+
+Layout.  stats: n, sums (D), sums of squares (D).  params: log normaliser, mu (D),
+1 / sigma (D).  cache: log normaliser, n, then per feature the posterior mean (D) and b_n (D).
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from pymc_dpsplit.components import base
+from pymc_dpsplit.components.arguments import positive_vector, real_vector, rows_of
+from pymc_dpsplit.kernels.jit import kernel
+from pymc_dpsplit.kernels.random import draw_log_gamma
+from pymc_dpsplit.kernels.tiles import TILE, load_dense_tile
+
+_LOG_2PI = math.log(2.0 * math.pi)
+
+
+class DiagNormalPrior(NamedTuple):
+    """Hyperparameters per feature, each float64 of shape (D,); `mu0` relative to the shift."""
+
+    mu0: np.ndarray
+    kappa0: np.ndarray
+    a0: np.ndarray
+    b0: np.ndarray
+
+
+class DiagNormal(base.Component):
+    """Normal-inverse-gamma clusters, independent over features.
+
+    Per feature, ``sigma^2 ~ InvGamma(a0, b0)``, ``mu | sigma^2 ~ N(mu0, sigma^2 / kappa0)`` and
+    observations of the cluster are ``N(mu, sigma^2)`` [1]_.
+
+    Parameters
+    ----------
+    mu0 : float or array of shape (D,)
+        Mean of the cluster means, in the units of the data.
+    kappa0 : float or array of shape (D,)
+        Prior precision of the mean, in observations; positive.
+    a0 : float or array of shape (D,)
+        Shape of the inverse gamma; positive.
+    b0 : float or array of shape (D,)
+        Scale of the inverse gamma, in squared units of the data; positive.
+
+    References
+    ----------
+    .. [1] Murphy (2007), Conjugate Bayesian analysis of the Gaussian distribution, section 6.
+
+    Examples
+    --------
+    >>> import pymc_dpsplit as dps
+    >>> dps.DiagNormal(mu0=[0.0, 5.0], kappa0=0.1, a0=2.0, b0=1.0)
+    DiagNormal(mu0=[0.0, 5.0], kappa0=0.1, a0=2.0, b0=1.0)
+    """
+
+    row_ndim: ClassVar[int] = 1
+    parameters: ClassVar[dict[str, int]] = {"mu": 1, "sigma": 1}
+
+    def __init__(self, mu0: Any, kappa0: Any, a0: Any, b0: Any) -> None:
+        super().__init__({"mu0": mu0, "kappa0": kappa0, "a0": a0, "b0": b0})
+
+    @classmethod
+    def from_data(cls, observed: Any) -> "DiagNormal":
+        """Weakly informative hyperparameters on the scale of the data.
+
+        ``mu0`` is the mean and ``kappa0 = 0.1``; ``a0 = 2`` and ``b0`` a tenth of the variance of
+        each feature, so that the prior mean of a cluster's variance is a tenth of the whole.
+
+        Parameters
+        ----------
+        observed : array-like of shape (N, D), or (N,) for `Normal`
+            Finite numbers.
+
+        Returns
+        -------
+        DiagNormal
+
+        Raises
+        ------
+        ValueError
+            If the data are empty, not numeric or not finite.
+
+        Examples
+        --------
+        >>> import pymc_dpsplit as dps
+        >>> dps.DiagNormal.from_data([[0.0], [2.0]]).hyperparameters["mu0"]
+        array([1.])
+        """
+        rows = rows_of(observed, cls.row_ndim)
+        mu0, variance = rows.mean(0), variance_of(rows)
+        if cls.row_ndim == 0:
+            mu0, variance = mu0[0], variance[0]
+        return cls(mu0=mu0, kappa0=0.1, a0=2.0, b0=0.1 * variance)
+
+    def hyperparameter_ndims(self) -> dict[str, int]:
+        return dict.fromkeys(self.hyperparameters, self.row_ndim)
+
+    def check(self, values: base.Values, n_features: int) -> dict[str, np.ndarray]:
+        checked = {"mu0": real_vector("mu0", values["mu0"], n_features)}
+        for name in ("kappa0", "a0", "b0"):
+            checked[name] = positive_vector(name, values[name], n_features)
+        return checked
+
+    def prior(self, values: Mapping[str, np.ndarray], shift: np.ndarray) -> DiagNormalPrior:
+        return DiagNormalPrior(
+            values["mu0"] - shift, *(values[name] for name in ("kappa0", "a0", "b0"))
+        )
+
+    def unpack(self, params: np.ndarray, shift: np.ndarray) -> dict[str, np.ndarray]:
+        d = shift.shape[0]
+        return {"mu": params[:, 1 : 1 + d] + shift, "sigma": 1.0 / params[:, 1 + d :]}
+
+    def pack(self, parameters: Mapping[str, np.ndarray], shift: np.ndarray) -> np.ndarray:
+        d = shift.shape[0]
+        sigma = parameters["sigma"].reshape(-1, d)
+        params = np.empty((sigma.shape[0], 1 + 2 * d))
+        params[:, 0] = -np.log(sigma).sum(1) - 0.5 * d * _LOG_2PI
+        params[:, 1 : 1 + d] = parameters["mu"].reshape(-1, d) - shift
+        params[:, 1 + d :] = 1.0 / sigma
+        return params
+
+    def central(self, values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        return {"mu": values["mu0"], "sigma": np.sqrt(values["b0"] / values["a0"])}
+
+    def log_base(self, parameters: base.Values, values: base.Values, pt: Any) -> Any:
+        mu, sigma = parameters["mu"], parameters["sigma"]
+        mu0, kappa0, a0, b0 = (values[name] for name in ("mu0", "kappa0", "a0", "b0"))
+        variance = sigma**2
+        log_mu = 0.5 * (pt.log(kappa0) - _LOG_2PI - pt.log(variance)) - (
+            0.5 * kappa0 * (mu - mu0) ** 2 / variance
+        )
+        # The density of sigma, not of sigma^2: the Jacobian is 2 sigma.
+        log_sigma = (
+            a0 * pt.log(b0)
+            - pt.gammaln(a0)
+            - (a0 + 1.0) * pt.log(variance)
+            - b0 / variance
+            + math.log(2.0)
+            + pt.log(sigma)
+        )
+        return (log_mu + log_sigma).reshape((mu.shape[0], -1)).sum(axis=1)
+
+    def draw_base(
+        self, rng: np.random.Generator, values: Mapping[str, np.ndarray], size: int
+    ) -> dict[str, np.ndarray]:
+        shape = (size, *values["mu0"].shape)
+        sigma = np.sqrt(values["b0"] / rng.standard_gamma(values["a0"], shape))
+        mu = values["mu0"] + sigma / np.sqrt(values["kappa0"]) * rng.standard_normal(shape)
+        return {"mu": mu, "sigma": sigma}
+
+    def draw_rows(
+        self,
+        rng: np.random.Generator,
+        parameters: Mapping[str, np.ndarray],
+        labels: np.ndarray,
+    ) -> np.ndarray:
+        mu, sigma = parameters["mu"][labels], parameters["sigma"][labels]
+        return mu + sigma * rng.standard_normal(mu.shape)
+
+
+def variance_of(rows: np.ndarray) -> np.ndarray:
+    """Variance of each column, with a positive stand-in for columns that do not vary."""
+    variance = rows.var(0)
+    spread = variance[variance > 0]
+    stand_in = spread.min() if spread.size else 1.0
+    return np.where(variance > 0, variance, stand_in)
+
+
+@kernel
+def _posterior(prior, n, total, squares, d):
+    """Posterior mean, kappa_n, a_n and b_n of feature d, eq. (22)."""
+    kappa_n = prior.kappa0[d] + n
+    a_n = prior.a0[d] + 0.5 * n
+    if n == 0.0:
+        return prior.mu0[d], kappa_n, a_n, prior.b0[d]
+    mean = total / n
+    # Rounding must not make the scatter negative: then b_n >= b0 > 0 always.
+    scatter = max(squares - total * mean, 0.0)
+    gap = mean - prior.mu0[d]
+    b_n = prior.b0[d] + 0.5 * (scatter + prior.kappa0[d] * n / kappa_n * gap * gap)
+    return prior.mu0[d] + n / kappa_n * gap, kappa_n, a_n, b_n
+
+
+@base.implements(base.stats_size, DiagNormalPrior)
+def _stats_size(prior):
+    return 1 + 2 * prior.mu0.shape[0]
+
+
+@base.implements(base.params_size, DiagNormalPrior)
+def _params_size(prior):
+    return 1 + 2 * prior.mu0.shape[0]
+
+
+@base.implements(base.tile_size, DiagNormalPrior)
+def _tile_size(prior):
+    return prior.mu0.shape[0]
+
+
+@base.implements(base.cache_size, DiagNormalPrior)
+def _cache_size(prior):
+    return 2 + 2 * prior.mu0.shape[0]
+
+
+@base.implements(base.load_tile, DiagNormalPrior)
+def _load_tile(prior, data, rows, tile):
+    load_dense_tile(data, rows, tile)
+
+
+@base.implements(base.fill_log_density, DiagNormalPrior)
+def _fill_log_density(prior, tile, params, out, scratch):
+    n_features = prior.mu0.shape[0]
+    for t in range(TILE):
+        out[t] = params[0]
+    for d in range(n_features):
+        mu = params[1 + d]
+        precision = params[1 + n_features + d]
+        for t in range(TILE):
+            e = (tile[d * TILE + t] - mu) * precision
+            out[t] -= 0.5 * e * e
+
+
+@base.implements(base.add_row, DiagNormalPrior)
+def _add_row(prior, data, i, stats):
+    n_features = data.shape[1]
+    stats[0] += 1.0
+    for d in range(n_features):
+        x = data[i, d]
+        stats[1 + d] += x
+        stats[1 + n_features + d] += x * x
+
+
+@base.implements(base.log_marginal, DiagNormalPrior)
+def _log_marginal(prior, stats):
+    """Log marginal likelihood, eq. (23)."""
+    n_features = prior.mu0.shape[0]
+    n = stats[0]
+    total = -0.5 * n * n_features * _LOG_2PI
+    for d in range(n_features):
+        _, kappa_n, a_n, b_n = _posterior(prior, n, stats[1 + d], stats[1 + n_features + d], d)
+        total += 0.5 * math.log(prior.kappa0[d] / kappa_n)
+        total += math.lgamma(a_n) - math.lgamma(prior.a0[d])
+        total += prior.a0[d] * math.log(prior.b0[d]) - a_n * math.log(b_n)
+    return total
+
+
+@base.implements(base.draw_parameters, DiagNormalPrior)
+def _draw_parameters(prior, stats, rng, params):
+    n_features = prior.mu0.shape[0]
+    params[0] = -0.5 * n_features * _LOG_2PI
+    for d in range(n_features):
+        mean, kappa_n, a_n, b_n = _posterior(
+            prior, stats[0], stats[1 + d], stats[1 + n_features + d], d
+        )
+        log_precision = 0.5 * (draw_log_gamma(rng, a_n) - math.log(b_n))
+        precision = math.exp(log_precision)
+        params[0] += log_precision
+        params[1 + d] = mean + rng.standard_normal() / (precision * math.sqrt(kappa_n))
+        params[1 + n_features + d] = precision
+
+
+@base.implements(base.mean_parameters, DiagNormalPrior)
+def _mean_parameters(prior, stats, params):
+    n_features = prior.mu0.shape[0]
+    params[0] = -0.5 * n_features * _LOG_2PI
+    for d in range(n_features):
+        mean, _, a_n, b_n = _posterior(prior, stats[0], stats[1 + d], stats[1 + n_features + d], d)
+        precision = math.sqrt(a_n / b_n)
+        params[0] += math.log(precision)
+        params[1 + d] = mean
+        params[1 + n_features + d] = precision
+
+
+@kernel
+def _refresh_normaliser(prior, cache):
+    """Recompute the constant of the Student t predictive from n and b_n."""
+    n_features = prior.mu0.shape[0]
+    n = cache[1]
+    total = 0.0
+    for d in range(n_features):
+        kappa_n = prior.kappa0[d] + n
+        a_n = prior.a0[d] + 0.5 * n
+        b_n = cache[2 + n_features + d]
+        total += math.lgamma(a_n + 0.5) - math.lgamma(a_n)
+        total -= 0.5 * (_LOG_2PI + math.log(b_n * (kappa_n + 1.0) / kappa_n))
+    cache[0] = total
+
+
+@base.implements(base.fill_cache, DiagNormalPrior)
+def _fill_cache(prior, stats, cache):
+    n_features = prior.mu0.shape[0]
+    cache[1] = stats[0]
+    for d in range(n_features):
+        mean, _, _, b_n = _posterior(prior, stats[0], stats[1 + d], stats[1 + n_features + d], d)
+        cache[2 + d] = mean
+        cache[2 + n_features + d] = b_n
+    _refresh_normaliser(prior, cache)
+
+
+@base.implements(base.cache_add, DiagNormalPrior)
+def _cache_add(prior, data, i, cache):
+    n_features = data.shape[1]
+    n = cache[1]
+    for d in range(n_features):
+        kappa_n = prior.kappa0[d] + n
+        gap = data[i, d] - cache[2 + d]
+        cache[2 + n_features + d] += 0.5 * kappa_n / (kappa_n + 1.0) * gap * gap
+        cache[2 + d] += gap / (kappa_n + 1.0)
+    cache[1] = n + 1.0
+    _refresh_normaliser(prior, cache)
+
+
+@base.implements(base.cache_remove, DiagNormalPrior)
+def _cache_remove(prior, data, i, cache):
+    n_features = data.shape[1]
+    n = cache[1]
+    sound = True
+    for d in range(n_features):
+        kappa_n = prior.kappa0[d] + n
+        gap = data[i, d] - cache[2 + d]
+        before = cache[2 + n_features + d]
+        after = before - 0.5 * kappa_n / (kappa_n - 1.0) * gap * gap
+        cache[2 + d] -= gap / (kappa_n - 1.0)
+        cache[2 + n_features + d] = after
+        # Nearly all of b_n has cancelled: the digits left are too few.
+        sound = sound and after > 1e-8 * before and after >= prior.b0[d] * (1.0 - 1e-8)
+    cache[1] = n - 1.0
+    if sound:
+        _refresh_normaliser(prior, cache)
+    return sound
+
+
+@base.implements(base.log_predictive, DiagNormalPrior)
+def _log_predictive(prior, data, i, cache):
+    """Student t predictive density, eq. (23) as a ratio of marginals."""
+    n_features = data.shape[1]
+    n = cache[1]
+    total = cache[0]
+    for d in range(n_features):
+        kappa_n = prior.kappa0[d] + n
+        a_n = prior.a0[d] + 0.5 * n
+        gap = data[i, d] - cache[2 + d]
+        scale = cache[2 + n_features + d] * (kappa_n + 1.0) / kappa_n
+        total -= (a_n + 0.5) * math.log1p(0.5 * gap * gap / scale)
+    return total

@@ -1,0 +1,415 @@
+"""Gaussian clusters with a full covariance and a normal-inverse-Wishart prior.
+
+Sigma ~ InvWishart(nu0, psi0) and mu | Sigma ~ N(mu0, Sigma / kappa0); see Gelman et al. (2013),
+section 3.6, and docs/method.md, eq. (24)-(27).
+
+Layout, with P = D rounded up to a multiple of 4 if D > 2.  stats: n, sums (D), lower triangle
+of the sum of outer products, by rows.  params: log normaliser, c = W mu (P), whitening matrix W
+(P x P, lower, zero elsewhere): the density is that of W x - c being standard normal.
+cache: log predictive normaliser, n, posterior mean (D), Cholesky factor of psi_n (D x D), scratch (D).
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from pymc_dpsplit.components import base
+from pymc_dpsplit.components.arguments import (
+    positive_definite,
+    positive_scalar,
+    real_scalar,
+    real_vector,
+    rows_of,
+)
+from pymc_dpsplit.components.diag_normal import variance_of
+from pymc_dpsplit.kernels.jit import kernel
+from pymc_dpsplit.kernels.linalg import (
+    invert_lower,
+    log_diagonal_sum,
+    rank_one_inplace,
+    squared_solve,
+)
+from pymc_dpsplit.kernels.normal_wishart import draw_whitening, fill_posterior, set_density
+from pymc_dpsplit.kernels.quadratic import fill_squared_norm, padded
+from pymc_dpsplit.kernels.special import log_multigamma
+from pymc_dpsplit.kernels.tiles import TILE, load_dense_tile
+
+_LOG_2PI = math.log(2.0 * math.pi)
+_LOG_PI = math.log(math.pi)
+
+
+class MvNormalPrior(NamedTuple):
+    """Hyperparameters for kernels; `mu0` relative to the shift of the data.
+
+    `floor` (D,) holds the squared pivots of the Cholesky factor of `psi0`, `log_norm` the part
+    of the log marginal that depends on the prior alone.
+    """
+
+    mu0: np.ndarray
+    kappa0: float
+    nu0: float
+    psi0: np.ndarray
+    floor: np.ndarray
+    log_norm: float
+
+
+class MvNormal(base.Component):
+    """Normal-inverse-Wishart clusters of vectors.
+
+    ``Sigma ~ InvWishart(nu0, psi0)``, with mean ``psi0 / (nu0 - D - 1)``,
+    ``mu | Sigma ~ N(mu0, Sigma / kappa0)``, and observations of the cluster are
+    ``N(mu, Sigma)`` [1]_.
+
+    Parameters
+    ----------
+    mu0 : float or array of shape (D,)
+        Mean of the cluster means, in the units of the data.
+    kappa0 : float
+        Prior precision of the mean, in observations; positive.
+    nu0 : float
+        Degrees of freedom; larger than D - 1.
+    psi0 : array of shape (D, D)
+        Scale matrix, symmetric positive definite, in squared units of the data.
+
+    References
+    ----------
+    .. [1] Gelman et al. (2013), Bayesian Data Analysis, 3rd edition, section 3.6.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pymc_dpsplit as dps
+    >>> component = dps.MvNormal(mu0=[0.0, 0.0], kappa0=0.1, nu0=4.0, psi0=np.eye(2))
+    >>> component.hyperparameters["nu0"]
+    4.0
+    """
+
+    row_ndim: ClassVar[int] = 1
+    parameters: ClassVar[dict[str, int]] = {"mu": 1, "cov": 2}
+
+    def __init__(self, mu0: Any, kappa0: Any, nu0: Any, psi0: Any) -> None:
+        super().__init__({"mu0": mu0, "kappa0": kappa0, "nu0": nu0, "psi0": psi0})
+
+    @classmethod
+    def from_data(cls, observed: Any) -> "MvNormal":
+        """Weakly informative hyperparameters on the scale of the data.
+
+        ``mu0`` is the mean, ``kappa0 = 0.1``, ``nu0 = D + 2`` and ``psi0`` diagonal with a tenth
+        of the variance of each feature, which then is the prior mean of a cluster's covariance.
+
+        Parameters
+        ----------
+        observed : array-like of shape (N, D)
+            Finite numbers.
+
+        Returns
+        -------
+        MvNormal
+
+        Raises
+        ------
+        ValueError
+            If the data are empty, not numeric or not finite.
+
+        Examples
+        --------
+        >>> import pymc_dpsplit as dps
+        >>> dps.MvNormal.from_data([[0.0, 1.0], [2.0, 3.0]]).hyperparameters["nu0"]
+        4.0
+        """
+        rows = rows_of(observed, cls.row_ndim)
+        return cls(
+            mu0=rows.mean(0),
+            kappa0=0.1,
+            nu0=rows.shape[1] + 2.0,
+            psi0=np.diag(0.1 * variance_of(rows)),
+        )
+
+    def hyperparameter_ndims(self) -> dict[str, int]:
+        return {"mu0": 1, "kappa0": 0, "nu0": 0, "psi0": 2}
+
+    def check(self, values: base.Values, n_features: int) -> dict[str, np.ndarray]:
+        nu0 = real_scalar("nu0", values["nu0"])
+        if not nu0 > n_features - 1:
+            raise ValueError(
+                f"nu0={nu0:g} is too small for {n_features} features; give more than D - 1 = "
+                f"{n_features - 1}, for instance D + 2 = {n_features + 2}."
+            )
+        return {
+            "mu0": real_vector("mu0", values["mu0"], n_features),
+            "kappa0": np.asarray(positive_scalar("kappa0", values["kappa0"])),
+            "nu0": np.asarray(nu0),
+            "psi0": positive_definite("psi0", values["psi0"], n_features),
+        }
+
+    def prior(self, values: Mapping[str, np.ndarray], shift: np.ndarray) -> MvNormalPrior:
+        kappa0, nu0 = float(values["kappa0"]), float(values["nu0"])
+        psi0 = np.ascontiguousarray(values["psi0"], dtype=np.float64)
+        n_features = psi0.shape[0]
+        pivots = np.diag(np.linalg.cholesky(psi0))
+        log_norm = (
+            nu0 * np.log(pivots).sum()
+            + 0.5 * n_features * math.log(kappa0)
+            - float(log_multigamma(0.5 * nu0, n_features))
+        )
+        return MvNormalPrior(values["mu0"] - shift, kappa0, nu0, psi0, pivots**2, log_norm)
+
+    def unpack(self, params: np.ndarray, shift: np.ndarray) -> dict[str, np.ndarray]:
+        d = shift.shape[0]
+        p = padded(d)
+        whitening = params[:, 1 + p :].reshape(-1, p, p)[:, :d, :d]
+        root = np.linalg.inv(whitening)
+        mu = np.einsum("kij,kj->ki", root, params[:, 1 : 1 + d]) + shift
+        return {"mu": mu, "cov": root @ root.transpose(0, 2, 1)}
+
+    def pack(self, parameters: Mapping[str, np.ndarray], shift: np.ndarray) -> np.ndarray:
+        d = shift.shape[0]
+        p = padded(d)
+        whitening = np.linalg.inv(np.linalg.cholesky(parameters["cov"]))
+        params = np.zeros((whitening.shape[0], 1 + p + p * p))
+        diagonal = np.diagonal(whitening, axis1=1, axis2=2)
+        params[:, 0] = np.log(diagonal).sum(1) - 0.5 * d * _LOG_2PI
+        params[:, 1 : 1 + d] = np.einsum("kij,kj->ki", whitening, parameters["mu"] - shift)
+        params[:, 1 + p :].reshape(-1, p, p)[:, :d, :d] = np.tril(whitening)
+        return params
+
+    def central(self, values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        return {"mu": values["mu0"], "cov": values["psi0"] / values["nu0"]}
+
+    def log_base(self, parameters: base.Values, values: base.Values, pt: Any) -> Any:
+        mu, cov = parameters["mu"], parameters["cov"]
+        mu0, kappa0, nu0, psi0 = (values[name] for name in ("mu0", "kappa0", "nu0", "psi0"))
+        d = mu.shape[1]
+        log_det = pt.linalg.slogdet(cov)[1]
+        inverse = pt.linalg.inv(cov)
+        gap = mu - mu0
+        squared = (gap[:, None, :] @ inverse @ gap[:, :, None])[:, 0, 0]
+        log_mu = 0.5 * (d * (pt.log(kappa0) - _LOG_2PI) - log_det - kappa0 * squared)
+        j = pt.arange(d)
+        log_multigamma_nu = 0.25 * d * (d - 1) * _LOG_PI + pt.gammaln(0.5 * (nu0 - j)).sum()
+        log_cov = (
+            0.5 * nu0 * pt.linalg.slogdet(psi0)[1]
+            - 0.5 * nu0 * d * math.log(2.0)
+            - log_multigamma_nu
+            - 0.5 * (nu0 + d + 1.0) * log_det
+            - 0.5 * (psi0 * inverse).sum(axis=(1, 2))
+        )
+        return log_mu + log_cov
+
+    def draw_base(
+        self, rng: np.random.Generator, values: Mapping[str, np.ndarray], size: int
+    ) -> dict[str, np.ndarray]:
+        psi0, nu0, d = values["psi0"], float(values["nu0"]), values["psi0"].shape[0]
+        # Bartlett (1933), reversed: B'B ~ Wishart(nu0, I) with B lower, so that the inverse of
+        # B C^-1, psi0 = C C', is a root of the covariance.
+        bartlett = np.tril(rng.standard_normal((size, d, d)), -1)
+        j = np.arange(d)
+        bartlett[:, j, j] = np.sqrt(2.0 * rng.standard_gamma(0.5 * (nu0 - (d - 1 - j)), (size, d)))
+        root = np.linalg.cholesky(psi0) @ np.linalg.inv(bartlett)
+        noise = rng.standard_normal((size, d, 1)) / math.sqrt(values["kappa0"])
+        return {
+            "mu": values["mu0"] + (root @ noise)[:, :, 0],
+            "cov": root @ root.transpose(0, 2, 1),
+        }
+
+    def draw_rows(
+        self,
+        rng: np.random.Generator,
+        parameters: Mapping[str, np.ndarray],
+        labels: np.ndarray,
+    ) -> np.ndarray:
+        mu = parameters["mu"]
+        rows = np.empty((labels.shape[0], mu.shape[1]))
+        noise = rng.standard_normal(rows.shape)
+        for k in np.unique(labels):
+            root = np.linalg.cholesky(parameters["cov"][k])
+            rows[labels == k] = mu[k] + noise[labels == k] @ root.T
+        return rows
+
+
+@base.implements(base.stats_size, MvNormalPrior)
+def _stats_size(prior):
+    n_features = prior.mu0.shape[0]
+    return 1 + n_features + n_features * (n_features + 1) // 2
+
+
+@base.implements(base.params_size, MvNormalPrior)
+def _params_size(prior):
+    p = padded(prior.mu0.shape[0])
+    return 1 + p + p * p
+
+
+@base.implements(base.tile_size, MvNormalPrior)
+def _tile_size(prior):
+    return padded(prior.mu0.shape[0])
+
+
+@base.implements(base.cache_size, MvNormalPrior)
+def _cache_size(prior):
+    n_features = prior.mu0.shape[0]
+    return 2 + 2 * n_features + n_features * n_features
+
+
+@base.implements(base.load_tile, MvNormalPrior)
+def _load_tile(prior, data, rows, tile):
+    load_dense_tile(data, rows, tile)
+
+
+@base.implements(base.fill_log_density, MvNormalPrior)
+def _fill_log_density(prior, tile, params, out, scratch):
+    n_features = prior.mu0.shape[0]
+    p = padded(n_features)
+    centre = params[1 : 1 + p]
+    whitening = params[1 + p :].reshape(p, p)
+    fill_squared_norm(tile, whitening, centre, n_features, out, scratch)
+    for t in range(TILE):
+        out[t] = params[0] - 0.5 * out[t]
+
+
+@base.implements(base.add_row, MvNormalPrior)
+def _add_row(prior, data, i, stats):
+    n_features = data.shape[1]
+    stats[0] += 1.0
+    at = 1 + n_features
+    for a in range(n_features):
+        x = data[i, a]
+        stats[1 + a] += x
+        for b in range(a + 1):
+            stats[at + b] += x * data[i, b]
+        at += a + 1
+
+
+@base.implements(base.log_marginal, MvNormalPrior)
+def _log_marginal(prior, stats):
+    """Log marginal likelihood, eq. (27)."""
+    n_features = prior.mu0.shape[0]
+    mean = np.empty(n_features)
+    factor = np.empty((n_features, n_features))
+    kappa_n, nu_n = fill_posterior(prior, stats, mean, factor)
+    return (
+        prior.log_norm
+        - 0.5 * stats[0] * n_features * _LOG_PI
+        + log_multigamma(0.5 * nu_n, n_features)
+        - nu_n * log_diagonal_sum(factor)
+        - 0.5 * n_features * math.log(kappa_n)
+    )
+
+
+@base.implements(base.draw_parameters, MvNormalPrior)
+def _draw_parameters(prior, stats, rng, params):
+    n_features = prior.mu0.shape[0]
+    mean = np.empty(n_features)
+    factor = np.empty((n_features, n_features))
+    kappa_n, nu_n = fill_posterior(prior, stats, mean, factor)
+    inverse = np.empty((n_features, n_features))
+    invert_lower(factor, inverse)
+    whitening = factor
+    draw_whitening(inverse, nu_n, rng, whitening)
+    set_density(whitening, mean, params)
+    for a in range(n_features):
+        params[1 + a] += rng.standard_normal() / math.sqrt(kappa_n)
+
+
+@base.implements(base.mean_parameters, MvNormalPrior)
+def _mean_parameters(prior, stats, params):
+    """Posterior mean of mu, and of the precision: nu_n psi_n^-1, finite for every nu_n."""
+    n_features = prior.mu0.shape[0]
+    mean = np.empty(n_features)
+    factor = np.empty((n_features, n_features))
+    _, nu_n = fill_posterior(prior, stats, mean, factor)
+    whitening = np.empty((n_features, n_features))
+    invert_lower(factor, whitening)
+    root = math.sqrt(nu_n)
+    for a in range(n_features):
+        for b in range(a + 1):
+            whitening[a, b] *= root
+    set_density(whitening, mean, params)
+
+
+@kernel
+def _factor_in(cache, n_features):
+    """View of the Cholesky factor of psi_n within a cache."""
+    return cache[2 + n_features : -n_features].reshape(n_features, n_features)
+
+
+@kernel
+def _refresh_normaliser(prior, cache):
+    """Recompute the constant of the Student t predictive from n and the factor of psi_n."""
+    n_features = prior.mu0.shape[0]
+    kappa_n = prior.kappa0 + cache[1]
+    freedom = prior.nu0 + cache[1] - n_features + 1.0
+    factor = _factor_in(cache, n_features)
+    cache[0] = (
+        math.lgamma(0.5 * (freedom + n_features))
+        - math.lgamma(0.5 * freedom)
+        - 0.5 * n_features * (_LOG_PI + math.log((kappa_n + 1.0) / kappa_n))
+        - log_diagonal_sum(factor)
+    )
+
+
+@base.implements(base.fill_cache, MvNormalPrior)
+def _fill_cache(prior, stats, cache):
+    n_features = prior.mu0.shape[0]
+    cache[1] = stats[0]
+    factor = _factor_in(cache, n_features)
+    fill_posterior(prior, stats, cache[2 : 2 + n_features], factor)
+    _refresh_normaliser(prior, cache)
+
+
+@base.implements(base.cache_add, MvNormalPrior)
+def _cache_add(prior, data, i, cache):
+    """Rank-one update of the factor of psi_n, O(D^2); Das (2014), eq. 15."""
+    n_features = data.shape[1]
+    kappa_n = prior.kappa0 + cache[1]
+    gap = cache[-n_features:]
+    scale = math.sqrt(kappa_n / (kappa_n + 1.0))
+    for d in range(n_features):
+        difference = data[i, d] - cache[2 + d]
+        cache[2 + d] += difference / (kappa_n + 1.0)
+        gap[d] = scale * difference
+    factor = _factor_in(cache, n_features)
+    rank_one_inplace(factor, gap, 1.0)
+    cache[1] += 1.0
+    _refresh_normaliser(prior, cache)
+
+
+@base.implements(base.cache_remove, MvNormalPrior)
+def _cache_remove(prior, data, i, cache):
+    """Rank-one downdate of the factor of psi_n, O(D^2); Das (2014), eq. 16."""
+    n_features = data.shape[1]
+    kappa_n = prior.kappa0 + cache[1]
+    gap = cache[-n_features:]
+    scale = math.sqrt(kappa_n / (kappa_n - 1.0))
+    for d in range(n_features):
+        difference = data[i, d] - cache[2 + d]
+        cache[2 + d] -= difference / (kappa_n - 1.0)
+        gap[d] = scale * difference
+    cache[1] -= 1.0
+    factor = _factor_in(cache, n_features)
+    before = log_diagonal_sum(factor)
+    sound = rank_one_inplace(factor, gap, -1.0)
+    if sound:
+        # det(after) / det(before) far below 1: most digits have cancelled.
+        sound = log_diagonal_sum(factor) - before > _LOG_DIGITS
+    if sound:
+        _refresh_normaliser(prior, cache)
+    return sound
+
+
+# A downdate that shrinks the determinant's root by more than this has lost half its digits.
+_LOG_DIGITS = math.log(1e-4)
+
+
+@base.implements(base.log_predictive, MvNormalPrior)
+def _log_predictive(prior, data, i, cache):
+    """Student t predictive density, eq. (28)."""
+    n_features = data.shape[1]
+    kappa_n = prior.kappa0 + cache[1]
+    gap = cache[-n_features:]
+    for d in range(n_features):
+        gap[d] = data[i, d] - cache[2 + d]
+    factor = _factor_in(cache, n_features)
+    squared = squared_solve(factor, gap) * kappa_n / (kappa_n + 1.0)
+    return cache[0] - 0.5 * (prior.nu0 + cache[1] + 1.0) * math.log1p(squared)

@@ -1,0 +1,58 @@
+"""Univariate Gaussian clusters with a normal-inverse-gamma prior.
+
+The one-feature case of `diag_normal`, whose kernels it uses; an observation is a scalar.
+"""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+
+from pymc_dpsplit.components.arguments import positive_scalar, real_scalar
+from pymc_dpsplit.components.base import Values
+from pymc_dpsplit.components.diag_normal import DiagNormal, DiagNormalPrior
+
+
+class Normal(DiagNormal):
+    """Normal-inverse-gamma clusters of scalars.
+
+    ``sigma^2 ~ InvGamma(a0, b0)``, ``mu | sigma^2 ~ N(mu0, sigma^2 / kappa0)`` and observations
+    of the cluster are ``N(mu, sigma^2)`` [1]_.
+
+    Parameters
+    ----------
+    mu0 : float
+        Mean of the cluster means, in the units of the data.
+    kappa0 : float
+        Prior precision of the mean, in observations; positive.
+    a0 : float
+        Shape of the inverse gamma; positive.
+    b0 : float
+        Scale of the inverse gamma, in squared units of the data; positive.
+
+    References
+    ----------
+    .. [1] Gelman et al. (2013), Bayesian Data Analysis, 3rd edition, section 3.3, with
+       a0 = nu0 / 2 and b0 = nu0 sigma0^2 / 2.
+
+    Examples
+    --------
+    >>> import pymc_dpsplit as dps
+    >>> dps.Normal(mu0=20.0, kappa0=0.1, a0=2.0, b0=1.0)
+    Normal(mu0=20.0, kappa0=0.1, a0=2.0, b0=1.0)
+    """
+
+    row_ndim: ClassVar[int] = 0
+    parameters: ClassVar[dict[str, int]] = {"mu": 0, "sigma": 0}
+
+    def check(self, values: Values, n_features: int) -> dict[str, np.ndarray]:
+        checked = {"mu0": np.asarray(real_scalar("mu0", values["mu0"]))}
+        for name in ("kappa0", "a0", "b0"):
+            checked[name] = np.asarray(positive_scalar(name, values[name]))
+        return checked
+
+    def prior(self, values: Mapping[str, np.ndarray], shift: np.ndarray) -> DiagNormalPrior:
+        return super().prior({name: np.atleast_1d(v) for name, v in values.items()}, shift)
+
+    def unpack(self, params: np.ndarray, shift: np.ndarray) -> dict[str, np.ndarray]:
+        return {name: value[:, 0] for name, value in super().unpack(params, shift).items()}

@@ -1,0 +1,1 @@
+"""Compiled building blocks: numba and NumPy only, arrays in and arrays out."""

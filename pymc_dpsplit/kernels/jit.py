@@ -1,0 +1,56 @@
+"""The only place where numba options are chosen.
+
+Kernels are compiled lazily, cached on disk and release the interpreter lock.  numba
+invalidates a cached kernel only when the file of the *caller* changes, although the code of
+every kernel it calls, in whatever file, is inlined in it.  So each cache entry is stamped with
+a digest of all compiled sources of the package: an edit anywhere, or an upgrade, recompiles.
+"""
+
+import hashlib
+import os
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numba
+
+# Contraction to fused multiply-adds and ignoring the sign of zero are safe.  Re-association
+# would break the rounding trick of `exp_inplace`; no-NaN and no-inf would break log(0) = -inf.
+FASTMATH = {"contract", "nsz"}
+
+_COMPILED = ("kernels/*.py", "components/*.py", "moves/*.py", "sampler.py")
+
+
+@cache
+def source_stamp() -> str:
+    """Return a digest of every compiled source file of the package."""
+    root = Path(__file__).resolve().parent.parent
+    digest = hashlib.sha256()
+    for pattern in _COMPILED:
+        for path in sorted(root.glob(pattern)):
+            digest.update(path.name.encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compile `function` with the options of the package.
+
+    Parameters
+    ----------
+    function : callable
+        Plain Python that numba can type: arrays, scalars, NamedTuples and a
+        `numpy.random.Generator`; it raises nothing.
+
+    Returns
+    -------
+    numba dispatcher
+    """
+    compiled = numba.njit(cache=True, nogil=True, fastmath=FASTMATH)(function)
+    # With numba's jit switched off the function comes back as it is and has no cache.
+    stamped = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+    if stamped is not None:
+        own_file = os.stat(function.__code__.co_filename).st_mtime_ns
+        stamped._source_stamp = f"{source_stamp()} {own_file}"
+    return compiled

@@ -1,0 +1,102 @@
+"""Small dense linear algebra on lower triangles; all of it in place, none of it raises."""
+
+import math
+
+from pymc_dpsplit.kernels.jit import kernel
+
+
+@kernel
+def cholesky_inplace(a, floor):
+    """Overwrite the lower triangle of `a` by its Cholesky factor.
+
+    `floor[j]` is a known lower bound of the j-th squared pivot; a pivot that rounding has
+    pushed below it is raised to it.  For a = psi0 + (positive semidefinite), the squared
+    pivots of psi0 are such bounds (Schur complements are monotone in the Loewner order), so
+    the factor exists whatever has cancelled in the scatter.
+
+    Parameters
+    ----------
+    a : ndarray of float64, shape (D, D)
+        Symmetric; only the lower triangle is read and written.
+    floor : ndarray of float64, shape (D,)
+    """
+    n = a.shape[0]
+    for j in range(n):
+        pivot = a[j, j]
+        for m in range(j):
+            pivot -= a[j, m] * a[j, m]
+        if not pivot > floor[j]:
+            pivot = floor[j]
+        root = math.sqrt(pivot)
+        a[j, j] = root
+        for i in range(j + 1, n):
+            s = a[i, j]
+            for m in range(j):
+                s -= a[i, m] * a[j, m]
+            a[i, j] = s / root
+
+
+@kernel
+def invert_lower(lower, out):
+    """Write the inverse of the lower triangle `lower` (D, D) into the lower triangle of `out`."""
+    n = lower.shape[0]
+    for j in range(n):
+        out[j, j] = 1.0 / lower[j, j]
+        for i in range(j + 1, n):
+            s = 0.0
+            for m in range(j, i):
+                s -= lower[i, m] * out[m, j]
+            out[i, j] = s / lower[i, i]
+
+
+@kernel
+def log_diagonal_sum(a):
+    """Sum of the logarithms of the diagonal of `a`."""
+    total = 0.0
+    for j in range(a.shape[0]):
+        total += math.log(a[j, j])
+    return total
+
+
+@kernel
+def rank_one_inplace(lower, x, sign):
+    """Update the Cholesky factor of A to that of A + sign * x x'; return whether it exists.
+
+    `x` is overwritten.  O(D^2) by Givens (sign = 1) or hyperbolic (sign = -1) rotations
+    (Golub & Van Loan, Matrix Computations, section 6.5.4; Das 2014, eq. 15-16).  On False the
+    factor is spoilt and must be computed afresh.
+
+    Parameters
+    ----------
+    lower : ndarray of float64, shape (D, D)
+    x : ndarray of float64, shape (D,)
+    sign : float
+        1.0 or -1.0.
+    """
+    n = lower.shape[0]
+    for j in range(n):
+        squared = lower[j, j] * lower[j, j] + sign * x[j] * x[j]
+        if not squared > 0.0:
+            return False
+        r = math.sqrt(squared)
+        c = r / lower[j, j]
+        s = x[j] / lower[j, j]
+        lower[j, j] = r
+        for i in range(j + 1, n):
+            lower[i, j] = (lower[i, j] + sign * s * x[i]) / c
+            x[i] = c * x[i] - s * lower[i, j]
+    return True
+
+
+@kernel
+def squared_solve(lower, x):
+    """Squared norm of lower^-1 x; `x` is overwritten by the solution."""
+    total = 0.0
+    for i in range(lower.shape[0]):
+        s = x[i]
+        for m in range(i):
+            s -= lower[i, m] * x[m]
+        s /= lower[i, i]
+        x[i] = s
+        total += s * s
+    return total

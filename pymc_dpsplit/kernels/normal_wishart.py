@@ -1,0 +1,81 @@
+"""The normal-inverse-Wishart posterior and draws from it; docs/method.md, eq. (24)-(26).
+
+`prior` is any NamedTuple with mu0 (D,), kappa0, nu0, psi0 (D, D) and floor (D,), the squared
+pivots of psi0.
+"""
+
+import math
+
+import numpy as np
+
+from pymc_dpsplit.kernels.jit import kernel
+from pymc_dpsplit.kernels.linalg import cholesky_inplace, log_diagonal_sum
+from pymc_dpsplit.kernels.quadratic import padded
+from pymc_dpsplit.kernels.random import draw_log_gamma
+
+_LOG_2PI = math.log(2.0 * math.pi)
+
+
+@kernel
+def fill_posterior(prior, stats, mean, factor):
+    """Posterior mean and Cholesky factor of psi_n, eq. (25); returns kappa_n and nu_n."""
+    n = stats[0]
+    n_features = mean.shape[0]
+    kappa_n = prior.kappa0 + n
+    weight = prior.kappa0 * n / kappa_n
+    for a in range(n_features):
+        mean[a] = stats[1 + a] / n - prior.mu0[a] if n > 0.0 else 0.0
+    at = 1 + n_features
+    for a in range(n_features):
+        for b in range(a + 1):
+            scatter = stats[at] - stats[1 + a] * (stats[1 + b] / n) if n > 0.0 else 0.0
+            factor[a, b] = prior.psi0[a, b] + scatter + weight * mean[a] * mean[b]
+            at += 1
+    cholesky_inplace(factor, prior.floor)
+    for a in range(n_features):
+        mean[a] = prior.mu0[a] + n / kappa_n * mean[a]
+    return kappa_n, prior.nu0 + n
+
+
+@kernel
+def draw_whitening(inverse, nu_n, rng, whitening):
+    """Draw W, lower triangular, with W'W ~ Wishart(nu_n, psi_n^-1), eq. (26).
+
+    A reversed Bartlett decomposition: W = B C^-1 with psi_n = C C' and B lower,
+    B_ii^2 ~ chi^2(nu_n - (D - 1 - i)).  No covariance is formed or factorised.
+
+    Parameters
+    ----------
+    inverse : ndarray of float64, shape (D, D)
+        C^-1, lower triangular.
+    nu_n : float
+    whitening : ndarray of float64, shape (D, D)
+        Its lower triangle is written.
+    """
+    n_features = inverse.shape[0]
+    row = np.empty(n_features)
+    for a in range(n_features):
+        for b in range(a):
+            row[b] = rng.standard_normal()
+        shape = 0.5 * (nu_n - (n_features - 1 - a))
+        row[a] = math.exp(0.5 * (math.log(2.0) + draw_log_gamma(rng, shape)))
+        for b in range(a + 1):
+            s = 0.0
+            for m in range(b, a + 1):
+                s += row[m] * inverse[m, b]
+            whitening[a, b] = s
+
+
+@kernel
+def set_density(whitening, mean, params):
+    """Write normaliser and whitening matrix (lower, D x D) into `params`; c = W mean."""
+    n_features = mean.shape[0]
+    p = padded(n_features)
+    params[:] = 0.0
+    params[0] = log_diagonal_sum(whitening) - 0.5 * n_features * _LOG_2PI
+    for a in range(n_features):
+        c = 0.0
+        for b in range(a + 1):
+            c += whitening[a, b] * mean[b]
+            params[1 + p + a * p + b] = whitening[a, b]
+        params[1 + a] = c

@@ -1,0 +1,66 @@
+"""Tiles: blocks of observations laid out feature by feature, so that loops vectorise.
+
+A tile holds TILE observations: feature j of its observation t is element j * TILE + t of a
+flat array.  With one base address and constant distances LLVM knows that loads and stores do
+not overlap; rows of a matrix would cost a run-time check for each pair, per loop.  A short last
+tile is filled up with copies of its last row; what is computed for the copies is ignored.
+"""
+
+import numpy as np
+
+from pymc_dpsplit.kernels.jit import kernel
+
+TILE = 128
+
+
+@kernel
+def fill_range(rows, start, stop):
+    """Write the indices start .. stop - 1 into `rows` (TILE,), the last one repeated."""
+    for t in range(TILE):
+        i = start + t
+        rows[t] = i if i < stop else stop - 1
+
+
+@kernel
+def fill_members(rows, members, start):
+    """Write members[start : start + TILE] into `rows` (TILE,), the last one repeated."""
+    last = members.shape[0] - 1
+    for t in range(TILE):
+        j = start + t
+        rows[t] = members[j if j < last else last]
+
+
+@kernel
+def load_dense_tile(x, rows, tile):
+    """Transpose rows of a dense matrix into a tile.
+
+    Parameters
+    ----------
+    x : ndarray of float64, shape (N, D)
+    rows : ndarray of int64, shape (TILE,)
+    tile : ndarray of float64, shape (>= D * TILE,)
+        Features D and beyond are not touched: padding stays zero.
+    """
+    n_features = x.shape[1]
+    for t in range(TILE):
+        i = rows[t]
+        for j in range(n_features):
+            tile[j * TILE + t] = x[i, j]
+
+
+@kernel
+def new_tile(n_features):
+    """A zeroed tile of `n_features` features."""
+    return np.zeros(n_features * TILE)
+
+
+@kernel
+def new_scratch(n_rows):
+    """Scratch of `n_rows` times TILE numbers, not initialised."""
+    return np.empty(n_rows * TILE)
+
+
+@kernel
+def new_rows():
+    """Room for the row indices of one tile."""
+    return np.empty(TILE, np.int64)

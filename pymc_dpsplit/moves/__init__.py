@@ -1,0 +1,1 @@
+"""Markov moves on the partition, one per file; each leaves the posterior invariant."""

@@ -1,0 +1,78 @@
+"""The density of observations under a mixture with a remainder, labels summed out."""
+
+import math
+
+import numpy as np
+
+from pymc_dpsplit.components.base import (
+    cache_size,
+    fill_cache,
+    fill_log_density,
+    load_tile,
+    log_predictive,
+    stats_size,
+    tile_size,
+)
+from pymc_dpsplit.kernels.jit import kernel
+from pymc_dpsplit.kernels.special import exp_inplace
+from pymc_dpsplit.kernels.tiles import TILE, fill_range, new_rows, new_scratch, new_tile
+
+
+@kernel
+def _fill_log_sum(log_mass, highest, total, scratch):
+    """Write the maximum of each column into `highest`, and the sum of exp relative to it.
+
+    `log_mass` (A, TILE) is overwritten.
+    """
+    for t in range(TILE):
+        highest[t] = log_mass[0, t]
+        total[t] = 0.0
+    for a in range(1, log_mass.shape[0]):
+        for t in range(TILE):
+            value = log_mass[a, t]
+            highest[t] = value if value > highest[t] else highest[t]
+    for a in range(log_mass.shape[0]):
+        mass = log_mass[a]
+        for t in range(TILE):
+            mass[t] -= highest[t]
+        exp_inplace(mass, scratch)
+        for t in range(TILE):
+            total[t] += mass[t]
+
+
+@kernel
+def fill_log_mixture(prior, data, log_weights, params, log_rest, out):
+    """Write log( sum_k w_k f(x_i | theta_k) + w_rest m(x_i) ) for each observation.
+
+    m is the prior predictive density, that is f averaged over the base measure.  Works in
+    tiles: the memory used grows with K, not with N.
+
+    Parameters
+    ----------
+    data : ndarray of float64, shape (N, D)
+    log_weights : ndarray of float64, shape (K,)
+    params : ndarray of float64, shape (K, P)
+    log_rest : float
+        May be -inf.
+    out : ndarray of float64, shape (N,)
+    """
+    n_obs, n_clusters = data.shape[0], log_weights.shape[0]
+    cache = np.empty(cache_size(prior))
+    fill_cache(prior, np.zeros(stats_size(prior)), cache)
+    rows = new_rows()
+    tile = new_tile(tile_size(prior))
+    log_mass = np.empty((n_clusters + 1, TILE))
+    density_scratch = new_scratch(4)
+    highest, total, scratch = new_scratch(1), new_scratch(1), new_scratch(1)
+    for first in range(0, n_obs, TILE):
+        fill_range(rows, first, n_obs)
+        load_tile(prior, data, rows, tile)
+        for k in range(n_clusters):
+            fill_log_density(prior, tile, params[k], log_mass[k], density_scratch)
+            for t in range(TILE):
+                log_mass[k, t] += log_weights[k]
+        for t in range(TILE):
+            log_mass[n_clusters, t] = log_rest + log_predictive(prior, data, rows[t], cache)
+        _fill_log_sum(log_mass, highest, total, scratch)
+        for t in range(min(TILE, n_obs - first)):
+            out[first + t] = highest[t] + math.log(total[t])

@@ -1,0 +1,1 @@
+"""Reading the posterior: labels, co-clustering, diagnosis and figures, from a trace."""

@@ -1,0 +1,118 @@
+"""The density of a mixture at given points, draw by draw, from recorded weights and parameters.
+
+Covers the families whose clusters are Gaussian, of which any one or two features have a
+Gaussian marginal too.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+
+from pymc_dpsplit.posterior.trace import group_of
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianDraws:
+    """Occupied clusters of S draws, in F features (one or two).
+
+    Attributes
+    ----------
+    weights : ndarray, shape (S, K)
+        Each row sums to 1; zero in rows not occupied.
+    mu : ndarray, shape (S, K, F)
+    cov : ndarray, shape (S, K, F, F)
+        Positive definite, also in rows not occupied.
+    """
+
+    weights: np.ndarray
+    mu: np.ndarray
+    cov: np.ndarray
+
+
+def gaussian_draws(
+    idata: xr.DataTree, name: str, features: tuple[int, ...] | None, num_samples: int
+) -> GaussianDraws:
+    """Read weights and parameters of at most `num_samples` draws, evenly spread.
+
+    Parameters
+    ----------
+    idata : DataTree
+        As returned by `pm.sample`.
+    name : str
+        Name of the mixture.
+    features : tuple of int, or None
+        Positions of the features to keep; None for a mixture of scalars.
+    num_samples : int
+        Most draws to read, of all chains together.
+
+    Returns
+    -------
+    GaussianDraws
+
+    Raises
+    ------
+    ValueError
+        If the clusters are not Gaussian, or no draw records a weight.
+    """
+    drawn = group_of(idata, "posterior")
+    spread = next((of for of in ("cov", "sigma") if f"{name}_{of}" in drawn), None)
+    if spread is None or f"{name}_mu" not in drawn:
+        raise ValueError(
+            f"mixture {name} has no parameters mu with sigma or cov, so its density cannot be "
+            "plotted; give a mixture of Normal, DiagNormal or MvNormal."
+        )
+    weights = _thinned(drawn[f"{name}_weights"], num_samples)
+    is_occupied = weights > 0
+    # NaN in rows not occupied would spread, though their weight is zero.
+    mu = np.nan_to_num(_thinned(drawn[f"{name}_mu"], num_samples))
+    scale = _thinned(drawn[f"{name}_{spread}"], num_samples)
+    keep = (0,) if features is None else features
+    if features is None:
+        mu, scale = mu[..., None], scale[..., None]
+    cov = scale[..., keep, :][..., keep] if spread == "cov" else _diagonal(scale[..., keep] ** 2)
+    cov = np.where(is_occupied[..., None, None], cov, np.eye(len(keep)))
+    return GaussianDraws(_normalised(np.where(is_occupied, weights, 0.0)), mu[..., keep], cov)
+
+
+def _thinned(values: xr.DataArray, num_samples: int) -> np.ndarray:
+    """Draws of all chains in one leading axis, at most `num_samples`, evenly spread."""
+    pooled = values.values.reshape(-1, *values.shape[2:])
+    n_kept = min(num_samples, len(pooled))
+    return pooled[np.linspace(0, len(pooled) - 1, n_kept).round().astype(int)]
+
+
+def _diagonal(variance: np.ndarray) -> np.ndarray:
+    return variance[..., None] * np.eye(variance.shape[-1])
+
+
+def _normalised(weights: np.ndarray) -> np.ndarray:
+    total = weights.sum(1, keepdims=True)
+    if not (total > 0).all():
+        raise ValueError("some draws of idata record no weight; give the trace of a finished run.")
+    return weights / total
+
+
+def density_at(points: np.ndarray, draws: GaussianDraws) -> np.ndarray:
+    """Evaluate the mixture density of every draw.
+
+    Parameters
+    ----------
+    points : ndarray, shape (G, F)
+        Where.
+    draws : GaussianDraws
+        Of F features.
+
+    Returns
+    -------
+    ndarray, shape (S, G)
+    """
+    n_features = points.shape[1]
+    density = np.zeros((len(draws.weights), len(points)))
+    precision = np.linalg.inv(draws.cov)
+    norm = (2 * np.pi) ** (-n_features / 2) / np.sqrt(np.linalg.det(draws.cov))
+    for s, k in zip(*np.nonzero(draws.weights), strict=True):
+        deviation = points - draws.mu[s, k]
+        distance = np.einsum("gi,ij,gj->g", deviation, precision[s, k], deviation)
+        density[s] += draws.weights[s, k] * norm[s, k] * np.exp(-distance / 2)
+    return density

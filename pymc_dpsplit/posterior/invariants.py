@@ -1,0 +1,143 @@
+"""The quantities of a run that do not depend on cluster numbering, and statistics of them."""
+
+import arviz_stats as azs
+import numpy as np
+import xarray as xr
+
+# R-hat and ESS split each chain in two and need two draws in each half.
+LEAST_DRAWS = 4
+
+
+def invariant_quantities(
+    posterior: xr.Dataset, stats: xr.Dataset, name: str, mixtures: list[str]
+) -> xr.Dataset:
+    """Collect the scalars that do not depend on cluster numbering.
+
+    Parameters
+    ----------
+    posterior, stats : Dataset
+        The groups posterior and sample_stats of a trace.
+    name : str
+        Name of the mixture.
+    mixtures : list of str
+        Names of all mixtures of the trace; quantities of the others are left out.
+
+    Returns
+    -------
+    Dataset
+        Of float64, each (chain, draw).
+
+    Raises
+    ------
+    ValueError
+        If a quantity that every mixture records is missing.
+    """
+    foreign = {f"{other}_{kind}" for other in mixtures for kind in ("n_clusters", "new_weight")}
+    own = [f"{name}_n_clusters", f"{name}_new_weight"]
+    own_stats = [f"{name}_entropy", f"{name}_log_joint"]
+    for group, members, wanted in (
+        ("posterior", posterior, own),
+        ("sample_stats", stats, own_stats),
+    ):
+        for variable in wanted:
+            if variable not in members:
+                raise ValueError(
+                    f"the group {group} of idata has no variable {variable}; "
+                    "give the trace as pm.sample returned it."
+                )
+    scalars = [
+        str(key)
+        for key, values in posterior.data_vars.items()
+        if set(values.dims) == {"chain", "draw"} and key not in foreign
+    ]
+    picked = {key: posterior[key] for key in [*scalars, *own]}
+    picked |= {key: stats[key] for key in own_stats}
+    return xr.Dataset(picked).transpose("chain", "draw").astype(float)
+
+
+def tabulate(draws: xr.Dataset) -> xr.Dataset:
+    """Summarise every quantity of `draws`, as described at `Diagnosis.table`.
+
+    Parameters
+    ----------
+    draws : Dataset
+        Each variable (chain, draw).
+
+    Returns
+    -------
+    Dataset
+        Over ``quantity`` and ``chain``; NaN where a statistic is not defined.
+    """
+    values = np.stack([of.values for of in draws.data_vars.values()])
+    is_constant = (values == values[:, :1, :1]).all((1, 2))
+    # R-hat and ESS mean nothing for a constant, and are not defined when a draw is not finite.
+    is_judged = ~is_constant & np.isfinite(values).all((1, 2))
+    with np.errstate(invalid="ignore"):
+        columns = {"mean": values.mean((1, 2)), "sd": values.std((1, 2))}
+        chain_mean = values.mean(2)
+    columns |= {name: np.full(len(values), np.nan) for name in ("r_hat", "ess_bulk", "ess_tail")}
+    chain_error = np.full(chain_mean.shape, np.nan)
+    if is_judged.any() and values.shape[2] >= LEAST_DRAWS:
+        judged = xr.DataArray(values[is_judged], dims=("quantity", "chain", "draw"))
+        for name, statistic in _statistics(judged).items():
+            columns[name][is_judged] = statistic
+        chain_error[is_judged] = _chain_errors(judged)
+    return xr.Dataset(
+        {
+            **{name: ("quantity", column) for name, column in columns.items()},
+            "is_constant": ("quantity", is_constant),
+            "is_judged": ("quantity", is_judged),
+            "chain_mean": (("quantity", "chain"), chain_mean),
+            "chain_error": (("quantity", "chain"), chain_error),
+        },
+        coords={"quantity": list(draws.data_vars), "chain": draws["chain"].values},
+    )
+
+
+def _statistics(judged: xr.DataArray) -> dict[str, np.ndarray]:
+    """R-hat (with two chains or more) and ESS of `judged` (quantity, chain, draw)."""
+    # A quantity of two values, evenly split, has constant deviations from its median, by whose
+    # variance ArviZ divides.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = {f"ess_{of}": azs.ess(judged, method=of).values for of in ("bulk", "tail")}
+        if judged.sizes["chain"] > 1:
+            found["r_hat"] = azs.rhat(judged).values
+    return found
+
+
+def _chain_errors(judged: xr.DataArray) -> np.ndarray:
+    """Standard error of the mean of each chain, shape (quantity, chain), from its own ESS."""
+    each = [judged.isel(chain=[chain]) for chain in range(judged.sizes["chain"])]
+    return np.stack(
+        [one.values.std((1, 2)) / np.sqrt(azs.ess(one, method="mean")) for one in each], 1
+    )
+
+
+def largest_disagreement(table: xr.Dataset) -> tuple[str, int, float]:
+    """Find the chain whose mean is furthest from that of the others, in standard errors.
+
+    Parameters
+    ----------
+    table : Dataset
+        From `tabulate`, with two chains or more.
+
+    Returns
+    -------
+    quantity : str
+    chain : int
+    distance : float
+        Infinite if both are without error and differ.
+    """
+    means, errors = table["chain_mean"].values, np.nan_to_num(table["chain_error"].values)
+    n_others = means.shape[1] - 1
+    gap = np.abs(means - (means.sum(1, keepdims=True) - means) / n_others)
+    variance = errors**2
+    variance += (variance.sum(1, keepdims=True) - errors**2) / n_others**2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        distance = np.where(gap > 0, gap / np.sqrt(variance), 0.0)
+    quantity, chain = np.unravel_index(np.argmax(distance), distance.shape)
+    return (
+        str(table["quantity"].values[quantity]),
+        int(table["chain"].values[chain]),
+        float(distance[quantity, chain]),
+    )

@@ -1,0 +1,297 @@
+"""The chain: its state, and iterations composed of moves.  Knows no PyMC.
+
+A kernel is a composition of moves, each of which leaves the posterior of the partition
+invariant on its own; the compositions are the functions in `KERNELS`.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pymc_dpsplit.kernels.jit import kernel
+from pymc_dpsplit.moves.anchored import anchored_attempt
+from pymc_dpsplit.moves.assignment import (
+    assign_strip,
+    finish_sweep,
+    new_strip_stats,
+    prepare_sweep,
+    slice_sweep,
+    strip_bounds,
+    strip_count,
+)
+from pymc_dpsplit.moves.collapsed import collapsed_sweep
+from pymc_dpsplit.moves.greedy import greedy_attempt
+from pymc_dpsplit.moves.informed import informed_attempt
+from pymc_dpsplit.moves.measure import draw_measure
+from pymc_dpsplit.moves.partition import gather_stats
+from pymc_dpsplit.moves.start import assign_to_centres, draw_n_start
+
+_GREEDY_ATTEMPTS = 10
+# A draw of PyMC with NUTS on one variable costs about this much by itself.
+_DRAW_NANOSECONDS = 4e5
+_MOST_ITERATIONS = 16
+
+
+class ChainState(NamedTuple):
+    """Partition of one chain.
+
+    Attributes
+    ----------
+    labels : ndarray of int32, shape (N,)
+        Cluster 0 .. K - 1 of each observation.
+    stats : ndarray of float64, shape (K, S)
+        Sufficient statistics of each cluster; element 0 is its size.
+    """
+
+    labels: np.ndarray
+    stats: np.ndarray
+
+
+class Target(NamedTuple):
+    """What the chain samples: kernel form of the prior, observations, concentration."""
+
+    prior: Any
+    data: np.ndarray
+    alpha: float
+
+
+class Measure(NamedTuple):
+    """Occupied part of the random measure, clusters by decreasing weight.
+
+    Attributes
+    ----------
+    weights : ndarray of float64, shape (K,)
+    log_rest : float
+        Logarithm of the weight of everything not yet seen.
+    params : ndarray of float64, shape (K, P)
+    order : ndarray of int64, shape (K,)
+        Cluster of the chain in each row.
+    """
+
+    weights: np.ndarray
+    log_rest: float
+    params: np.ndarray
+    order: np.ndarray
+
+
+def start(target: Target, rng: np.random.Generator, n_start: int | None = None) -> ChainState:
+    """Draw an over-dispersed starting partition.
+
+    Parameters
+    ----------
+    target : Target
+    rng : numpy.random.Generator
+    n_start : int, optional
+        Number of clusters to start from; by default drawn log-uniformly from 1 .. min(50, N).
+
+    Returns
+    -------
+    ChainState
+        With at most `n_start` clusters.
+    """
+    n_obs = target.data.shape[0]
+    n_centres = draw_n_start(rng, n_obs) if n_start is None else min(n_start, n_obs)
+    centres = rng.choice(n_obs, n_centres, replace=False)
+    labels = np.zeros(n_obs, np.int32)
+    n_clusters = assign_to_centres(target.prior, target.data, centres, labels)
+    return ChainState(labels, gather_stats(target.prior, target.data, labels, n_clusters))
+
+
+def resume(target: Target, labels: np.ndarray) -> ChainState:
+    """State of a chain from its labels.
+
+    Parameters
+    ----------
+    target : Target
+    labels : ndarray of int, shape (N,)
+        Clusters 0 .. K - 1, each occupied.
+
+    Returns
+    -------
+    ChainState
+    """
+    own = np.ascontiguousarray(labels, dtype=np.int32)
+    return ChainState(own, gather_stats(target.prior, target.data, own, int(own.max()) + 1))
+
+
+@kernel
+def _finish_exact(prior, data, labels, stats, alpha, rng, n_attempts, tally):
+    """The moves of an exact iteration after the slice sweep: anchored and informed in turn."""
+    for attempt in range(n_attempts):
+        if attempt % 2 == 0:
+            stats = anchored_attempt(prior, data, labels, stats, alpha, rng, tally)
+        else:
+            stats = informed_attempt(prior, data, labels, stats, alpha, rng, tally)
+    return stats
+
+
+@kernel
+def _finish_greedy(prior, data, labels, stats, alpha, rng, n_attempts, tally):
+    """The moves of a tuning iteration after the slice sweep; not invariant."""
+    for _ in range(max(n_attempts, _GREEDY_ATTEMPTS)):
+        stats = greedy_attempt(prior, data, labels, stats, alpha, rng, tally)
+    return stats
+
+
+@kernel
+def _iterate_exact(prior, data, labels, stats, alpha, rng, n_iterations, n_attempts, tally):
+    for _ in range(n_iterations):
+        stats = slice_sweep(prior, data, labels, stats, alpha, rng)
+        stats = _finish_exact(prior, data, labels, stats, alpha, rng, n_attempts, tally)
+    return stats
+
+
+@kernel
+def _iterate_greedy(prior, data, labels, stats, alpha, rng, n_iterations, n_attempts, tally):
+    for _ in range(n_iterations):
+        stats = slice_sweep(prior, data, labels, stats, alpha, rng)
+        stats = _finish_greedy(prior, data, labels, stats, alpha, rng, n_attempts, tally)
+    return stats
+
+
+@kernel
+def _iterate_collapsed(prior, data, labels, stats, alpha, rng, n_iterations, n_attempts, tally):
+    for _ in range(n_iterations):
+        stats = collapsed_sweep(prior, data, labels, stats, alpha, rng)
+    return stats
+
+
+def threaded_sweep(
+    target: Target, state: ChainState, rng: np.random.Generator, pool: ThreadPoolExecutor
+) -> np.ndarray:
+    """One slice sweep with the strips shared out to threads; the draws of `slice_sweep`.
+
+    Parameters
+    ----------
+    target : Target
+    state : ChainState
+        Its labels are overwritten.
+    rng : numpy.random.Generator
+    pool : ThreadPoolExecutor
+
+    Returns
+    -------
+    ndarray of float64, shape (K, S)
+    """
+    prior, data, alpha = target
+    labels, n_obs = state.labels, state.labels.shape[0]
+    prepared = prepare_sweep(prior, state.stats, labels, alpha, rng)
+    strip_stats = new_strip_stats(prior, n_obs, prepared[2].shape[0])
+
+    def assign(strip: int) -> None:
+        bounds = strip_bounds(n_obs, strip)
+        assign_strip(prior, data, labels, *bounds, *prepared, strip_stats[strip])
+
+    list(pool.map(assign, range(strip_stats.shape[0])))
+    return finish_sweep(labels, strip_stats)
+
+
+class KernelForm(NamedTuple):
+    """A kernel: its iterations on one thread, and the part that follows a threaded sweep."""
+
+    iterate: Callable[..., np.ndarray]
+    finish: Callable[..., np.ndarray] | None
+
+
+KERNELS: dict[str, KernelForm] = {
+    "exact": KernelForm(_iterate_exact, _finish_exact),
+    "collapsed": KernelForm(_iterate_collapsed, None),
+}
+GREEDY = KernelForm(_iterate_greedy, _finish_greedy)
+
+
+def advance(
+    form: KernelForm,
+    target: Target,
+    state: ChainState,
+    rng: np.random.Generator,
+    *,
+    n_iterations: int,
+    n_attempts: int,
+    pool: ThreadPoolExecutor | None = None,
+) -> tuple[ChainState, np.ndarray]:
+    """Run iterations of a kernel.
+
+    Parameters
+    ----------
+    form : KernelForm
+    target : Target
+    state : ChainState
+        Left untouched.
+    rng : numpy.random.Generator
+        Advanced.
+    n_iterations, n_attempts : int
+        Iterations, and split/merge attempts in each.
+    pool : ThreadPoolExecutor, optional
+        Threads for the sweep; the draws do not depend on it.
+
+    Returns
+    -------
+    state : ChainState
+    tally : ndarray of int64, shape (4,)
+        What split/merge moves did, see `moves.tally`.
+    """
+    prior, data, alpha = target
+    labels, stats = state.labels.copy(), state.stats
+    tally = np.zeros(4, np.int64)
+    if pool is None or form.finish is None or strip_count(labels.shape[0]) == 1:
+        stats = form.iterate(
+            prior, data, labels, stats, alpha, rng, n_iterations, n_attempts, tally
+        )
+        return ChainState(labels, stats), tally
+    for _ in range(n_iterations):
+        stats = threaded_sweep(target, ChainState(labels, stats), rng, pool)
+        stats = form.finish(prior, data, labels, stats, alpha, rng, n_attempts, tally)
+    return ChainState(labels, stats), tally
+
+
+def measure(target: Target, state: ChainState, rng: np.random.Generator) -> Measure:
+    """Draw weights and parameters given the partition.
+
+    Parameters
+    ----------
+    target : Target
+    state : ChainState
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    Measure
+    """
+    log_weights, log_rest, params = draw_measure(target.prior, state.stats, target.alpha, rng)
+    order = np.argsort(-log_weights, kind="stable")
+    return Measure(np.exp(log_weights[order]), log_rest, params[order], order)
+
+
+def iterations_per_draw(
+    kernel_name: str, target: Target, n_clusters: float, n_attempts: int
+) -> int:
+    """How many iterations cost about as much as PyMC's own part of a draw.
+
+    A count of work, not a clock, decides, so that a seed always gives the same draws.
+
+    Parameters
+    ----------
+    kernel_name : str
+        A key of `KERNELS`.
+    target : Target
+    n_clusters : float
+        Typical number of occupied clusters.
+    n_attempts : int
+        Split/merge attempts per iteration.
+
+    Returns
+    -------
+    int
+        Between 1 and 16.
+    """
+    n_obs, n_features = target.data.shape
+    work = n_features * (n_features + 1.0)
+    if kernel_name == "collapsed":
+        nanoseconds = n_obs * (n_clusters + 1.0) * (80.0 + 2.0 * work)
+    else:
+        nanoseconds = 5e3 + n_obs * (20.0 + n_clusters * (2.0 + 0.03 * work))
+        nanoseconds += n_attempts * (1e4 + (40.0 + work) * n_obs / max(n_clusters, 1.0))
+    return max(1, min(_MOST_ITERATIONS, int(_DRAW_NANOSECONDS / nanoseconds)))

@@ -1,0 +1,7 @@
+"""The random variables of a mixture: their draws and their log-probabilities."""
+
+from pymc_dpsplit.variables.lookup import MixtureVariables, find_mixtures, is_owned
+from pymc_dpsplit.variables.measure import RandomMeasure
+from pymc_dpsplit.variables.rows import MixtureRows
+
+__all__ = ["MixtureRows", "MixtureVariables", "RandomMeasure", "find_mixtures", "is_owned"]

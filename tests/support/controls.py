@@ -1,0 +1,89 @@
+"""Negative controls: moves broken on purpose.  A test that does not catch them is worthless.
+
+Each is a real mistake: the first two are those of published and shipped samplers.
+"""
+
+import numpy as np
+
+from pymc_dpsplit import sampler
+from pymc_dpsplit.moves.assignment import (
+    assign_strip,
+    finish_sweep,
+    new_strip_stats,
+    slice_caps,
+    slice_sweep,
+)
+from pymc_dpsplit.moves.greedy import greedy_attempt
+from pymc_dpsplit.moves.informed import log_division_probability, propose_split
+from pymc_dpsplit.moves.measure import break_remainder, draw_measure
+from pymc_dpsplit.moves.partition import apply_merge, apply_split, log_split_ratio
+from pymc_dpsplit.moves.selection import draw_cluster, draw_pair, log_marginals
+from pymc_dpsplit.kernels.random import draw_key
+from tests.support.moves import Move, sweep
+
+
+def _assign(prior, data, labels, log_weights, params, caps, rng):  # noqa: ANN001, ANN202
+    strip_stats = new_strip_stats(prior, len(labels), len(caps))
+    keys = draw_key(rng), draw_key(rng)
+    assign_strip(
+        prior, data, labels, 0, len(labels), log_weights, params, caps, *keys, strip_stats[0]
+    )
+    return finish_sweep(labels, strip_stats)
+
+
+def _emptying(prior, data, labels, stats, alpha, rng):  # noqa: ANN001, ANN202
+    """Labels among the occupied clusters only: clusters die and are never born."""
+    log_weights, _, params = draw_measure(prior, stats, alpha, rng)
+    caps = np.full(len(log_weights), 1.0 / len(labels))
+    return _assign(prior, data, labels, log_weights, params, caps, rng)
+
+
+def _shifted(prior, data, labels, stats, alpha, rng):  # noqa: ANN001, ANN202
+    """Slices reach beyond the weight of small atoms, and nothing makes up for it."""
+    floor = 1.0 / len(labels)
+    log_weights, log_rest, params = draw_measure(prior, stats, alpha, rng)
+    log_weights, params = break_remainder(
+        prior, log_weights, log_rest, params, alpha, np.log(1e-6 * floor), rng
+    )
+    caps = np.minimum(slice_caps(log_weights, floor) + 0.5 * floor, floor)
+    return _assign(prior, data, labels, log_weights, params, caps, rng)
+
+
+def _uncompensated(prior, data, labels, stats, alpha, rng):  # noqa: ANN001, ANN202
+    """An exact sweep, then splits accepted without the probability of the division."""
+    stats = slice_sweep(prior, data, labels, stats, alpha, rng)
+    return greedy_attempt(prior, data, labels, stats, alpha, rng, np.zeros(4, np.int64))
+
+
+def _unselected(prior, data, labels, stats, alpha, rng):  # noqa: ANN001, ANN202
+    """The informed move without the probabilities of choosing the cluster and the pair."""
+    log_u = -rng.standard_exponential()
+    if rng.random() < 0.5:
+        cluster = draw_cluster(stats, rng)
+        members, side, pair, log_q = propose_split(prior, data, labels, stats, cluster, rng)
+        if pair[0, 0] == 0.0 or pair[1, 0] == 0.0:
+            return stats
+        if log_u >= log_split_ratio(prior, alpha, pair[0], pair[1], stats[cluster]) - log_q:
+            return stats
+        return apply_split(labels, stats, cluster, members, side, pair[0], pair[1])
+    if len(stats) == 1:
+        return stats
+    a, b = draw_pair(prior, stats, log_marginals(prior, stats), rng)
+    log_q = log_division_probability(prior, data, labels, stats, a, b, rng)
+    if log_u >= log_q - log_split_ratio(prior, alpha, stats[a], stats[b], stats[a] + stats[b]):
+        return stats
+    return apply_merge(labels, stats, a, b)
+
+
+def _doubled(prior, data, labels, stats, alpha, rng):  # noqa: ANN001, ANN202
+    """Collapsed Gibbs that sees twice the concentration."""
+    return sampler.collapsed_sweep(prior, data, labels, stats, 2.0 * alpha, rng)
+
+
+CONTROLS: dict[str, Move] = {
+    "emptying sweep": sweep(_emptying),
+    "shifted slice": sweep(_shifted),
+    "uncompensated split": sweep(_uncompensated),
+    "unselected merge": sweep(_unselected),
+    "doubled concentration": sweep(_doubled),
+}

@@ -1,0 +1,73 @@
+"""The table of moves and kernels under test: every one faces every test with every family.
+
+A move is a function (target, state, rng) -> state that leaves the posterior of the partition
+invariant.  A new move is one row here.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from pymc_dpsplit import sampler
+from pymc_dpsplit.moves.anchored import anchored_attempt
+from pymc_dpsplit.moves.assignment import slice_sweep
+from pymc_dpsplit.moves.collapsed import collapsed_sweep
+from pymc_dpsplit.moves.informed import informed_attempt
+
+Move = Callable[[sampler.Target, sampler.ChainState, np.random.Generator], sampler.ChainState]
+
+
+def sweep(compiled: Callable[..., np.ndarray]) -> Move:
+    """Adapt a sweep (prior, data, labels, stats, alpha, rng) -> stats."""
+
+    def move(
+        target: sampler.Target, state: sampler.ChainState, rng: np.random.Generator
+    ) -> sampler.ChainState:
+        labels = state.labels.copy()
+        stats = compiled(target.prior, target.data, labels, state.stats, target.alpha, rng)
+        return sampler.ChainState(labels, stats)
+
+    return move
+
+
+def attempt(compiled: Callable[..., np.ndarray]) -> Move:
+    """Adapt a split/merge attempt, which also counts what it did."""
+
+    def counted(*arguments: object) -> np.ndarray:
+        return compiled(*arguments, np.zeros(4, np.int64))
+
+    return sweep(counted)
+
+
+def kernel(name: str) -> Move:
+    """One iteration of a kernel of the sampler."""
+
+    def move(
+        target: sampler.Target, state: sampler.ChainState, rng: np.random.Generator
+    ) -> sampler.ChainState:
+        form = sampler.KERNELS[name]
+        return sampler.advance(form, target, state, rng, n_iterations=1, n_attempts=2)[0]
+
+    return move
+
+
+def threaded_sweep(
+    target: sampler.Target, state: sampler.ChainState, rng: np.random.Generator
+) -> sampler.ChainState:
+    """The sweep by a pool of threads."""
+    labels = state.labels.copy()
+    with ThreadPoolExecutor(2) as pool:
+        stats = sampler.threaded_sweep(
+            target, sampler.ChainState(labels, state.stats), rng, pool
+        )
+    return sampler.ChainState(labels, stats)
+
+
+MOVES: dict[str, Move] = {
+    "slice": sweep(slice_sweep),
+    "anchored": attempt(anchored_attempt),
+    "informed": attempt(informed_attempt),
+    "collapsed": sweep(collapsed_sweep),
+    "exact kernel": kernel("exact"),
+}
