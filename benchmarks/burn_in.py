@@ -39,10 +39,11 @@ def reference(target: sampler.Target, labels: np.ndarray) -> tuple[float, float]
     """Mean and standard deviation of the log joint of a chain from the true labels."""
     rng = np.random.default_rng(0)
     state = sampler.resume(target, labels)
+    plan = sampler.make_plan("exact", target, state, 2)._replace(n_iterations=1)
     values = []
     for _ in range(150):
         state, _ = sampler.advance(
-            sampler.KERNELS["exact"], target, state, rng, n_iterations=1, n_attempts=2
+            sampler.KERNELS["exact"], target, state, rng, plan
         )
         values.append(log_joint(target.prior, state.stats, target.alpha))
     return float(np.mean(values[50:])), float(np.std(values[50:]))
@@ -55,8 +56,10 @@ def burn_in(target: sampler.Target, n_start: int, seed: int, level: float) -> tu
     state = sampler.start(target, rng, n_start)
     stayed, reached = 0, (_LONGEST, float("nan"))
     for iteration in range(1, _LONGEST + 1):
+        if iteration % 25 == 1:
+            plan = sampler.make_plan("exact", target, state, 2)._replace(n_iterations=1)
         form = sampler.GREEDY if iteration <= _TUNING else sampler.KERNELS["exact"]
-        state, _ = sampler.advance(form, target, state, rng, n_iterations=1, n_attempts=2)
+        state, _ = sampler.advance(form, target, state, rng, plan)
         if log_joint(target.prior, state.stats, target.alpha) < level:
             stayed = 0
             continue

@@ -11,6 +11,7 @@ from pymc.pytensorf import rvs_in_graph
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.traversal import graph_inputs
+from pytensor.tensor.random.variable import shared_rng
 from scipy import sparse
 
 from pymc_dpsplit.components.arguments import positive_scalar, rows_of
@@ -20,6 +21,7 @@ from pymc_dpsplit.variables.rows import MixtureRows
 
 _LEAST_ROWS, _MOST_ROWS = 10, 64
 _BYTES_PER_DRAW = 2**18
+_RESERVED_DIMS = ("chain", "draw", "__sample__")
 
 
 def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
@@ -87,22 +89,23 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
         values = _checked_hyperparameters(component, rows.shape[1])
         n_rows_kept = _checked_max_clusters(max_clusters, component, rows)
         concentration = _checked_alpha(alpha, model)
-        data_dims = _checked_dims(dims, data, rows, component, model)
+        data_dims = _checked_dims(dims, rows, component, model)
         _check_names(name, component, model)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
-    op = RandomMeasure(model.name_for(name), component, *rows.shape, n_rows_kept)
+    n_obs, n_features = rows.shape
+    op = RandomMeasure(model.name_for(name), component, n_obs, n_features, n_rows_kept)
     hyperparameters = [pt.constant(values[key]) for key in component.hyperparameter_ndims()]
-    measure = op(_new_rng(), concentration, *hyperparameters, return_list=True)[1:]
+    measure = op.make_node(_new_rng(), concentration, *hyperparameters).outputs[1:]
     _register_measure(name, measure, component, data_dims, model)
     n_rows = _number_of_rows(data, data_dims, model)
     inputs = [concentration, *measure, *hyperparameters]
-    x = MixtureRows(op.target, component, rows.shape[1])(_new_rng(), n_rows, *inputs)
+    x = MixtureRows(op.target, component, n_features)(_new_rng(), n_rows, *inputs)
     return model.register_rv(x, name, observed=data, dims=data_dims)
 
 
 def _new_rng() -> Variable:
-    return pt.random.shared_rng(seed=None)
+    return shared_rng(seed=None)
 
 
 def _current_model(name: Any) -> Model:
@@ -191,11 +194,11 @@ def _checked_alpha(alpha: Any, model: Model) -> Variable:
         if isinstance(alpha, str | bytes):
             raise ValueError(f"alpha={alpha!r} is a string; give a positive number.")
         return pt.constant(positive_scalar("alpha", alpha))
-    strangers = [rv for rv in rvs_in_graph(alpha) if rv not in model.basic_RVs]
+    strangers = [rv for rv in rvs_in_graph(alpha) if rv not in model.root.basic_RVs]
     if strangers:
         raise ValueError(
-            "alpha holds a distribution that is not in this model; give it a name, for "
-            'instance pm.Gamma("alpha", 2, 4) inside the model.'
+            "alpha holds a distribution that is not in this model; declare it by name, as in "
+            'pm.Gamma("alpha", 2, 4), inside the model.'
         )
     tensor = pt.as_tensor(alpha)
     if tensor.type.ndim and any(length != 1 for length in tensor.type.shape):
@@ -208,28 +211,37 @@ def _checked_alpha(alpha: Any, model: Model) -> Variable:
 
 
 def _checked_dims(
-    dims: Any, data: Any, rows: np.ndarray, component: Component, model: Model
+    dims: Any, rows: np.ndarray, component: Component, model: Model
 ) -> tuple[str, ...] | None:
     if dims is None:
         return None
-    names = (dims,) if isinstance(dims, str) else tuple(dims)
+    names = (dims,) if isinstance(dims, str) or not np.iterable(dims) else tuple(dims)
     lengths = rows.shape[: component.row_ndim + 1]
     if len(names) != len(lengths) or not all(isinstance(dim, str) for dim in names):
+        wanted = "two names" if component.row_ndim else "one name"
         raise ValueError(
-            f"dims={dims!r} must name each of the {len(lengths)} dimension"
-            f"{'s' if len(lengths) > 1 else ''} of observed; give {len(lengths)} string"
-            f"{'s' if len(lengths) > 1 else ''}."
+            f"dims={dims!r} must name each dimension of observed (shape {lengths}); give {wanted}."
         )
     if len(set(names)) != len(names):
         raise ValueError(f"dims={dims!r} names a dimension twice; give each its own name.")
-    for dim, length in zip(names, lengths, strict=True):
-        known = model.dim_lengths.get(dim)
-        if known is not None and int(known.eval()) != length:
-            raise ValueError(
-                f"dims={dims!r}: dimension {dim!r} has length {int(known.eval())} in the model, but "
-                f"observed has {length} there; make the coords and the data agree."
-            )
+    twins = [(f"{dim}_bis", length) for dim, length in zip(names[1:], lengths[1:], strict=True)]
+    for dim, length in [*zip(names, lengths, strict=True), *twins]:
+        _check_dim(dim, length, model)
     return names
+
+
+def _check_dim(dim: str, length: int, model: Model) -> None:
+    if dim in _RESERVED_DIMS or model.named_vars.tree_contains(dim):
+        raise ValueError(
+            f"dims holds {dim!r}, which is taken by ArviZ or by a variable of the model; give "
+            "the dimension another name."
+        )
+    known = model.dim_lengths.get(dim)
+    if known is not None and int(known.eval()) != length:
+        raise ValueError(
+            f"dims: dimension {dim!r} has length {int(known.eval())} in the model, but observed "
+            f"has {length} there; make the coords and the data agree."
+        )
 
 
 def _check_names(name: str, component: Component, model: Model) -> None:

@@ -21,7 +21,8 @@ from pymc_dpsplit.moves.assignment import (
     strip_bounds,
     strip_count,
 )
-from pymc_dpsplit.moves.collapsed import collapsed_sweep
+from pymc_dpsplit.moves.collapsed import collapsed_scan, collapsed_sweep
+from pymc_dpsplit.moves.focus import choose_focus, log_founding_odds
 from pymc_dpsplit.moves.greedy import greedy_attempt
 from pymc_dpsplit.moves.informed import informed_attempt
 from pymc_dpsplit.moves.measure import draw_measure
@@ -29,9 +30,13 @@ from pymc_dpsplit.moves.partition import gather_stats
 from pymc_dpsplit.moves.start import assign_to_centres, draw_n_start
 
 _GREEDY_ATTEMPTS = 10
-# A draw of PyMC with NUTS on one variable costs about this much by itself.
-_DRAW_NANOSECONDS = 4e5
-_MOST_ITERATIONS = 16
+# A draw of PyMC with NUTS on one variable costs 0.3 ms by itself; a millisecond more is not felt.
+_DRAW_NANOSECONDS = 1e6
+_MOST_ITERATIONS = 24
+# Time for the collapsed scan, as a share of that of the sweep.
+_FOCUS_SHARE = 0.5
+# With fewer features the sweep's own births fit often enough that the scan does not pay.
+_FOCUS_FROM_FEATURES = 5
 
 
 class ChainState(NamedTuple):
@@ -116,10 +121,30 @@ def resume(target: Target, labels: np.ndarray) -> ChainState:
     return ChainState(own, gather_stats(target.prior, target.data, own, int(own.max()) + 1))
 
 
+class Plan(NamedTuple):
+    """How a draw is spent; made during tuning, then frozen.
+
+    Attributes
+    ----------
+    n_iterations : int
+        Iterations per draw.
+    n_attempts : int
+        Split/merge attempts per iteration.
+    focus : ndarray of int64, shape (M,)
+        Observations with a collapsed scan of their own in every iteration.
+    """
+
+    n_iterations: int
+    n_attempts: int
+    focus: np.ndarray
+
+
 @kernel
-def _finish_exact(prior, data, labels, stats, alpha, rng, n_attempts, tally):
-    """The moves of an exact iteration after the slice sweep: anchored and informed in turn."""
-    for attempt in range(n_attempts):
+def _finish_exact(prior, data, labels, stats, alpha, rng, plan, tally):
+    """The moves of an exact iteration after the slice sweep."""
+    if plan.focus.shape[0] > 0:
+        stats = collapsed_scan(prior, data, labels, stats, plan.focus, alpha, rng)
+    for attempt in range(plan.n_attempts):
         if attempt % 2 == 0:
             stats = anchored_attempt(prior, data, labels, stats, alpha, rng, tally)
         else:
@@ -128,32 +153,30 @@ def _finish_exact(prior, data, labels, stats, alpha, rng, n_attempts, tally):
 
 
 @kernel
-def _finish_greedy(prior, data, labels, stats, alpha, rng, n_attempts, tally):
+def _finish_greedy(prior, data, labels, stats, alpha, rng, plan, tally):
     """The moves of a tuning iteration after the slice sweep; not invariant."""
-    for _ in range(max(n_attempts, _GREEDY_ATTEMPTS)):
+    for _ in range(max(plan.n_attempts, _GREEDY_ATTEMPTS)):
         stats = greedy_attempt(prior, data, labels, stats, alpha, rng, tally)
     return stats
 
 
 @kernel
-def _iterate_exact(prior, data, labels, stats, alpha, rng, n_iterations, n_attempts, tally):
-    for _ in range(n_iterations):
+def _iterate_exact(prior, data, labels, stats, alpha, rng, plan, tally):
+    for _ in range(plan.n_iterations):
         stats = slice_sweep(prior, data, labels, stats, alpha, rng)
-        stats = _finish_exact(prior, data, labels, stats, alpha, rng, n_attempts, tally)
+        stats = _finish_exact(prior, data, labels, stats, alpha, rng, plan, tally)
     return stats
 
 
 @kernel
-def _iterate_greedy(prior, data, labels, stats, alpha, rng, n_iterations, n_attempts, tally):
-    for _ in range(n_iterations):
-        stats = slice_sweep(prior, data, labels, stats, alpha, rng)
-        stats = _finish_greedy(prior, data, labels, stats, alpha, rng, n_attempts, tally)
-    return stats
+def _iterate_greedy(prior, data, labels, stats, alpha, rng, plan, tally):
+    stats = slice_sweep(prior, data, labels, stats, alpha, rng)
+    return _finish_greedy(prior, data, labels, stats, alpha, rng, plan, tally)
 
 
 @kernel
-def _iterate_collapsed(prior, data, labels, stats, alpha, rng, n_iterations, n_attempts, tally):
-    for _ in range(n_iterations):
+def _iterate_collapsed(prior, data, labels, stats, alpha, rng, plan, tally):
+    for _ in range(plan.n_iterations):
         stats = collapsed_sweep(prior, data, labels, stats, alpha, rng)
     return stats
 
@@ -207,12 +230,10 @@ def advance(
     target: Target,
     state: ChainState,
     rng: np.random.Generator,
-    *,
-    n_iterations: int,
-    n_attempts: int,
+    plan: Plan,
     pool: ThreadPoolExecutor | None = None,
 ) -> tuple[ChainState, np.ndarray]:
-    """Run iterations of a kernel.
+    """Run the iterations of one draw.
 
     Parameters
     ----------
@@ -222,8 +243,7 @@ def advance(
         Left untouched.
     rng : numpy.random.Generator
         Advanced.
-    n_iterations, n_attempts : int
-        Iterations, and split/merge attempts in each.
+    plan : Plan
     pool : ThreadPoolExecutor, optional
         Threads for the sweep; the draws do not depend on it.
 
@@ -237,13 +257,11 @@ def advance(
     labels, stats = state.labels.copy(), state.stats
     tally = np.zeros(4, np.int64)
     if pool is None or form.finish is None or strip_count(labels.shape[0]) == 1:
-        stats = form.iterate(
-            prior, data, labels, stats, alpha, rng, n_iterations, n_attempts, tally
-        )
+        stats = form.iterate(prior, data, labels, stats, alpha, rng, plan, tally)
         return ChainState(labels, stats), tally
-    for _ in range(n_iterations):
+    for _ in range(1 if form is GREEDY else plan.n_iterations):
         stats = threaded_sweep(target, ChainState(labels, stats), rng, pool)
-        stats = form.finish(prior, data, labels, stats, alpha, rng, n_attempts, tally)
+        stats = form.finish(prior, data, labels, stats, alpha, rng, plan, tally)
     return ChainState(labels, stats), tally
 
 
@@ -265,10 +283,8 @@ def measure(target: Target, state: ChainState, rng: np.random.Generator) -> Meas
     return Measure(np.exp(log_weights[order]), log_rest, params[order], order)
 
 
-def iterations_per_draw(
-    kernel_name: str, target: Target, n_clusters: float, n_attempts: int
-) -> int:
-    """How many iterations cost about as much as PyMC's own part of a draw.
+def make_plan(kernel_name: str, target: Target, state: ChainState, n_attempts: int) -> Plan:
+    """Decide how to spend a draw: about a millisecond, where data are small.
 
     A count of work, not a clock, decides, so that a seed always gives the same draws.
 
@@ -277,21 +293,30 @@ def iterations_per_draw(
     kernel_name : str
         A key of `KERNELS`.
     target : Target
-    n_clusters : float
-        Typical number of occupied clusters.
+    state : ChainState
+        Its number of clusters is taken as typical.
     n_attempts : int
         Split/merge attempts per iteration.
 
     Returns
     -------
-    int
-        Between 1 and 16.
+    Plan
     """
-    n_obs, n_features = target.data.shape
+    prior, data, alpha = target
+    (n_obs, n_features), n_clusters = data.shape, len(state.stats)
     work = n_features * (n_features + 1.0)
+    visit = (n_clusters + 1.0) * (80.0 + 2.0 * work)
     if kernel_name == "collapsed":
-        nanoseconds = n_obs * (n_clusters + 1.0) * (80.0 + 2.0 * work)
-    else:
-        nanoseconds = 5e3 + n_obs * (20.0 + n_clusters * (2.0 + 0.03 * work))
-        nanoseconds += n_attempts * (1e4 + (40.0 + work) * n_obs / max(n_clusters, 1.0))
+        return Plan(_affordable(n_obs * visit), n_attempts, np.empty(0, np.int64))
+    sweep = 5e3 + n_obs * (20.0 + n_clusters * (2.0 + 0.03 * work))
+    attempts = n_attempts * (1e4 + (40.0 + work) * n_obs / n_clusters)
+    focus = np.empty(0, np.int64)
+    if n_features >= _FOCUS_FROM_FEATURES:
+        odds = log_founding_odds(prior, data, state.stats, alpha)
+        focus = choose_focus(odds, max(1, int(_FOCUS_SHARE * sweep / visit)))
+    return Plan(_affordable(sweep + attempts + len(focus) * visit), n_attempts, focus)
+
+
+def _affordable(nanoseconds: float) -> int:
+    """Number of iterations that fit in a draw."""
     return max(1, min(_MOST_ITERATIONS, int(_DRAW_NANOSECONDS / nanoseconds)))

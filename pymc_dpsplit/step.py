@@ -34,6 +34,8 @@ from pymc_dpsplit.variables import MixtureVariables, find_mixtures, is_owned
 
 # Greedy moves are used in the first third of tuning, and no longer than this.
 _MOST_GREEDY_DRAWS = 100
+# Draws of tuning between two plans.
+_REPLAN_EVERY = 25
 
 
 @dataclass(frozen=True)
@@ -129,8 +131,8 @@ class DPSplitMergeState(StepMethodState):
     labels: np.ndarray | None = None
     n_tune: int = 0
     n_done: int = 0
-    cluster_sum: float = 0.0
-    frozen_iterations: int | None = None
+    n_iterations: int = 1
+    focus: np.ndarray | None = None
 
 
 class DPSplitMerge(BlockedStep):
@@ -152,9 +154,9 @@ class DPSplitMerge(BlockedStep):
     attempts : int
         Split/merge attempts per iteration.
     iterations : int, optional
-        Iterations per draw.  By default as many as cost about what PyMC itself spends on a
-        draw, at most 16; chosen from the number of observations and of clusters at the end
-        of tuning, then kept.
+        Iterations per draw.  By default as many as cost about a millisecond, at most 24;
+        chosen from the numbers of observations and of clusters at the end of tuning, then
+        kept.
     start_clusters : int, optional
         Number of clusters to start from.  By default each chain draws it log-uniformly from
         1 to min(50, N), so that chains start over-dispersed.
@@ -252,8 +254,8 @@ class DPSplitMerge(BlockedStep):
         self.labels: np.ndarray | None = None
         self.n_tune = 0
         self.n_done = 0
-        self.cluster_sum = 0.0
-        self.frozen_iterations = self.options.iterations
+        self.n_iterations = 1
+        self.focus: np.ndarray | None = None
         self._state: sampler.ChainState | None = None
         self._pool: ThreadPoolExecutor | None = None
 
@@ -286,15 +288,9 @@ class DPSplitMerge(BlockedStep):
         began = time.perf_counter()
         target = self._target(point)
         state = self._chain_state(target)
-        n_iterations = self._iterations(target, state)
+        plan = self._planned(target, state)
         state, tally = sampler.advance(
-            self._form(),
-            target,
-            state,
-            self.rng,
-            n_iterations=n_iterations,
-            n_attempts=self.options.attempts,
-            pool=self._threads(),
+            self._form(), target, state, self.rng, plan, self._threads()
         )
         self.labels, self._state = state.labels, state
         self.n_done += 1
@@ -305,7 +301,7 @@ class DPSplitMerge(BlockedStep):
             measure.log_rest,
             self.mixture.component.unpack(measure.params, self._shift),
         )
-        stats = self._stats(target, state, tally, n_iterations)
+        stats = self._stats(target, state, tally, plan.n_iterations)
         stats[f"{self.mixture.name}_seconds"] = time.perf_counter() - began
         return {**point, **values}, [stats]
 
@@ -334,21 +330,15 @@ class DPSplitMerge(BlockedStep):
             return sampler.GREEDY
         return sampler.KERNELS[self.options.kernel]
 
-    def _iterations(self, target: sampler.Target, state: sampler.ChainState) -> int:
-        """Iterations of this draw; frozen from the end of tuning on."""
-        if self.frozen_iterations is not None:
-            return self.frozen_iterations
-        # The second half of tuning is near the posterior: its mean K is typical.
-        if self.n_done >= self.n_tune // 2:
-            self.cluster_sum += len(state.stats)
-        counted = max(1, self.n_done - self.n_tune // 2 + 1)
-        typical = self.cluster_sum / counted if self.cluster_sum else float(len(state.stats))
-        chosen = sampler.iterations_per_draw(
-            self.options.kernel, target, typical, self.options.attempts
-        )
-        if self.n_done >= self.n_tune:
-            self.frozen_iterations = chosen
-        return chosen
+    def _planned(self, target: sampler.Target, state: sampler.ChainState) -> sampler.Plan:
+        """Plan of this draw: made anew now and then during tuning, then kept."""
+        is_due = self.n_done <= self.n_tune and self.n_done % _REPLAN_EVERY == 0
+        if self.focus is None or is_due or self.n_done == self.n_tune:
+            plan = sampler.make_plan(self.options.kernel, target, state, self.options.attempts)
+            self.focus, self.n_iterations = plan.focus, plan.n_iterations
+            if self.options.iterations is not None:
+                self.n_iterations = self.options.iterations
+        return sampler.Plan(self.n_iterations, self.options.attempts, self.focus)
 
     def _threads(self) -> ThreadPoolExecutor | None:
         """Pool of threads, made in the process that uses it."""

@@ -42,7 +42,7 @@ def _fill_log_sum(log_mass, highest, total, scratch):
 
 @kernel
 def fill_log_mixture(prior, data, log_weights, params, log_rest, out):
-    """Write log( sum_k w_k f(x_i | theta_k) + w_rest m(x_i) ) for each observation.
+    """Write log( sum_k w_k f(x_i | theta_k) + w_rest m(x_i) ) for each observation, eq. (15).
 
     m is the prior predictive density, that is f averaged over the base measure.  Works in
     tiles: the memory used grows with K, not with N.

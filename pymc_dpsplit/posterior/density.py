@@ -62,24 +62,31 @@ def gaussian_draws(
             f"mixture {name} has no parameters mu with sigma or cov, so its density cannot be "
             "plotted; give a mixture of Normal, DiagNormal or MvNormal."
         )
-    weights = _thinned(drawn[f"{name}_weights"], num_samples)
+    weights = _read(drawn[f"{name}_weights"], num_samples, ())
     is_occupied = weights > 0
+    keep = features or ()
     # NaN in rows not occupied would spread, though their weight is zero.
-    mu = np.nan_to_num(_thinned(drawn[f"{name}_mu"], num_samples))
-    scale = _thinned(drawn[f"{name}_{spread}"], num_samples)
-    keep = (0,) if features is None else features
+    mu = np.nan_to_num(_read(drawn[f"{name}_mu"], num_samples, keep))
+    scale = _read(drawn[f"{name}_{spread}"], num_samples, keep)
     if features is None:
         mu, scale = mu[..., None], scale[..., None]
-    cov = scale[..., keep, :][..., keep] if spread == "cov" else _diagonal(scale[..., keep] ** 2)
-    cov = np.where(is_occupied[..., None, None], cov, np.eye(len(keep)))
-    return GaussianDraws(_normalised(np.where(is_occupied, weights, 0.0)), mu[..., keep], cov)
+    cov = scale if spread == "cov" else _diagonal(scale**2)
+    cov = np.where(is_occupied[..., None, None], cov, np.eye(mu.shape[-1]))
+    return GaussianDraws(_normalised(np.where(is_occupied, weights, 0.0)), mu, cov)
 
 
-def _thinned(values: xr.DataArray, num_samples: int) -> np.ndarray:
-    """Draws of all chains in one leading axis, at most `num_samples`, evenly spread."""
-    pooled = values.values.reshape(-1, *values.shape[2:])
-    n_kept = min(num_samples, len(pooled))
-    return pooled[np.linspace(0, len(pooled) - 1, n_kept).round().astype(int)]
+def _read(values: xr.DataArray, num_samples: int, keep: tuple[int, ...]) -> np.ndarray:
+    """Read at most `num_samples` draws of all chains, and the features `keep` of each.
+
+    Nothing else is read, for a trace on disk may be much larger than what is shown.
+    """
+    per_chain = values.sizes["draw"]
+    n_all = values.sizes["chain"] * per_chain
+    taken = np.linspace(0, n_all - 1, min(num_samples, n_all)).round().astype(int)
+    chain, draw = (xr.Variable("sample", of) for of in np.divmod(taken, per_chain))
+    feature_dims = values.dims[3:]
+    features = {dim: list(keep) for dim in feature_dims}
+    return values.isel(features).isel(chain=chain, draw=draw).transpose("sample", ...).values
 
 
 def _diagonal(variance: np.ndarray) -> np.ndarray:

@@ -63,9 +63,9 @@ class Diagnosis:
     @property
     def verdict(self) -> str:
         """The first line of the judgement."""
-        if self.problems:
-            return "Not converged, as far as these draws tell:"
-        return f"Converged: every R-hat < {LARGEST_R_HAT} and every bulk ESS > {LEAST_ESS}."
+        if self.converged:
+            return f"Converged: every R-hat < {LARGEST_R_HAT} and every bulk ESS > {LEAST_ESS}."
+        return "Not converged, as far as these draws tell:"
 
     def __str__(self) -> str:
         chains = _plural(self.table.sizes["chain"], "chain")
@@ -215,7 +215,7 @@ def _tail_remarks(table: xr.Dataset) -> list[str]:
 
 def _agreement_remarks(table: xr.Dataset) -> list[str]:
     """How far chains differ where R-hat finds no fault; where it does, it has been said."""
-    moving = table.isel(quantity=np.isfinite(table["chain_error"]).all("chain"))
+    moving = table.isel(quantity=table["chain_error"].notnull().all("chain"))
     is_faulty = not (moving["r_hat"] < LARGEST_R_HAT).all()
     if is_faulty or moving.sizes["chain"] < 2 or moving.sizes["quantity"] == 0:
         return []

@@ -1,8 +1,13 @@
 """The quantities of a run that do not depend on cluster numbering, and statistics of them."""
 
-import arviz_stats as azs
+from typing import Any
+
+import arviz_stats
 import numpy as np
 import xarray as xr
+
+# It declares no types.
+azs: Any = arviz_stats
 
 # R-hat and ESS split each chain in two and need two draws in each half.
 LEAST_DRAWS = 4

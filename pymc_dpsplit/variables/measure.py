@@ -23,6 +23,8 @@ from pymc_dpsplit.moves.forward import (
     draw_new_weight,
     draw_occupied_weights,
 )
+from pymc_dpsplit.variables.base_density import base_log_density
+from pymc_dpsplit.variables.inputs import named_hyperparameters
 from pymc_dpsplit.variables.object_mode import ObjectModeOp
 from pymc_dpsplit.variables.owned_terms import mark_owned
 
@@ -86,14 +88,15 @@ class RandomMeasure(ObjectModeOp, RNGConsumerOp, MeasurableOp):
         return [(), (), (self.max_clusters,), *shapes]
 
     @override
-    def make_node(self, rng: Variable, alpha: Any, *hyperparameters: Any) -> Apply:
-        inputs = [pt.as_tensor(value).astype("float64") for value in (alpha, *hyperparameters)]
+    def make_node(self, *inputs: Any) -> Apply:
+        rng, *numbers = inputs
+        tensors = [pt.as_tensor(value).astype("float64") for value in numbers]
         dtypes = ["int64"] + ["float64"] * (len(self.output_shapes) - 1)
         outputs = [
             TensorType(dtype, shape)()
             for dtype, shape in zip(dtypes, self.output_shapes, strict=True)
         ]
-        return Apply(self, [rng, *inputs], [rng.type(), *outputs])
+        return Apply(self, [rng, *tensors], [rng.type(), *outputs])
 
     @override
     def update(self, node: Apply) -> dict[Variable, Variable]:
@@ -103,7 +106,6 @@ class RandomMeasure(ObjectModeOp, RNGConsumerOp, MeasurableOp):
         """Inputs that PyMC prints."""
         return list(node.inputs[1:])
 
-    @override
     def infer_shape(self, node: Apply, shapes: Any) -> list[Any]:
         return [None, *(tuple(map(pt.constant, shape)) for shape in self.output_shapes)]
 
@@ -111,7 +113,7 @@ class RandomMeasure(ObjectModeOp, RNGConsumerOp, MeasurableOp):
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Any) -> None:
         rng, alpha, *hyperparameters = inputs
         rng = custom_rng_deepcopy(rng)
-        values = self.named_hyperparameters(hyperparameters)
+        values = named_hyperparameters(self.component, hyperparameters)
         sizes = draw_block_sizes(rng, float(alpha), self.n_obs)
         new_weight = draw_new_weight(rng, float(alpha), self.n_obs)
         weights = draw_occupied_weights(rng, sizes, new_weight)
@@ -125,11 +127,6 @@ class RandomMeasure(ObjectModeOp, RNGConsumerOp, MeasurableOp):
         for storage, value in zip(output_storage, drawn, strict=True):
             storage[0] = value
 
-    def named_hyperparameters(self, values: Sequence[Any]) -> dict[str, np.ndarray]:
-        """Pair numerical hyperparameters with their names."""
-        names = self.component.hyperparameter_ndims()
-        return {name: np.asarray(value) for name, value in zip(names, values, strict=True)}
-
     @override
     def __str__(self) -> str:
         return f"{self.name}{{{self.target}}}"
@@ -138,54 +135,34 @@ class RandomMeasure(ObjectModeOp, RNGConsumerOp, MeasurableOp):
 @_logprob.register(RandomMeasure)
 def _measure_logprob(
     op: RandomMeasure,
-    values: Sequence[Variable],
+    values: Sequence[Any],
     rng: Variable,
-    alpha: Variable,
+    alpha: Any,
     *hyperparameters: Variable,
     **kwargs: Any,
-) -> list[Variable]:
-    """Log-probability terms of the outputs, docs/method.md eq. (5).
+) -> list[Any]:
+    """Log-probability terms of the outputs, docs/method.md, eq. (5).
 
     As a function of alpha the posterior of the measure given the partition is
     alpha^K w_rest^(alpha - 1); factors without alpha, such as the product of w_k^(n_k - 1), belong
     to the step, which draws the measure exactly, and are left out.  The first parameter
     carries the joint density of all of them.
     """
-    del rng, kwargs
     if len(values) != len(op.output_shapes):
         raise NotImplementedError(
             f"The variables of the mixture {op.target!r} have a joint log-probability; give a "
             "value for each of them."
         )
-    n_clusters, new_weight, weights, *parameters = values
-    del weights
+    n_clusters, new_weight, _, *parameters = values
+    base = base_log_density(op.component, n_clusters, parameters, hyperparameters)
     zeros = [pt.zeros((), dtype="float64") for _ in parameters]
     return [
         n_clusters * pt.log(alpha),
         (alpha - 1.0) * pt.log(new_weight),
         zeros[0],
-        _log_base(op, n_clusters, parameters, hyperparameters),
+        mark_owned(base, [n_clusters, *parameters]),
         *zeros[1:],
     ]
-
-
-def _log_base(
-    op: RandomMeasure,
-    n_clusters: Variable,
-    parameters: Sequence[Variable],
-    hyperparameters: Sequence[Variable],
-) -> Variable:
-    """Log density of the base measure, summed over the rows in use."""
-    in_use = pt.arange(op.max_clusters) < n_clusters
-    safe = {}
-    for name, parameter in zip(op.component.parameters, parameters, strict=True):
-        mask = in_use.reshape((op.max_clusters, *([1] * (parameter.type.ndim - 1))))
-        # Row 0 is always in use.  Masked before the density, not after: 0 * NaN is NaN in
-        # the gradient with respect to the hyperparameters.
-        safe[name] = pt.where(mask, parameter, parameter[:1])
-    values = dict(zip(op.component.hyperparameter_ndims(), hyperparameters, strict=True))
-    density = op.component.log_base(safe, values, pt)
-    return mark_owned(pt.where(in_use, density, 0.0).sum(), [n_clusters, *parameters])
 
 
 class CentralParameters(ObjectModeOp):
@@ -197,14 +174,14 @@ class CentralParameters(ObjectModeOp):
         self.measure = measure
 
     @override
-    def make_node(self, *hyperparameters: Variable) -> Apply:
+    def make_node(self, *inputs: Any) -> Apply:
         shapes = self.measure.output_shapes[len(ROLES) :]
-        return Apply(self, list(hyperparameters), [TensorType("float64", s)() for s in shapes])
+        return Apply(self, list(inputs), [TensorType("float64", s)() for s in shapes])
 
     @override
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Any) -> None:
         component = self.measure.component
-        central = component.central(self.measure.named_hyperparameters(inputs))
+        central = component.central(named_hyperparameters(component, inputs))
         for name, storage, out in zip(
             component.parameters, output_storage, node.outputs, strict=True
         ):
@@ -216,11 +193,9 @@ def _measure_support_point(
     op: RandomMeasure, rv: Variable, rng: Variable, alpha: Variable, *hyperparameters: Variable
 ) -> Variable:
     """One cluster of all observations, at a central parameter of the base measure."""
-    del rng, alpha
     role = rv.owner.outputs.index(rv) - 1
     new_weight = 1.0 / (op.n_obs + 1.0)
     if role >= len(ROLES):
-        central = CentralParameters(op)(*hyperparameters, return_list=True)
-        return central[role - len(ROLES)]
+        return CentralParameters(op).make_node(*hyperparameters).outputs[role - len(ROLES)]
     weights = pad_rows(np.array([1.0 - new_weight]), (op.max_clusters,), 0.0)
     return pt.constant([np.int64(1), new_weight, weights][role])

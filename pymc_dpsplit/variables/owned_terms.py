@@ -28,14 +28,14 @@ class StepOwnedTerm(Op):
     view_map = {0: [0]}  # noqa: RUF012
 
     @override
-    def make_node(self, term: Variable) -> Apply:
+    def make_node(self, *inputs: Any) -> Apply:
+        (term,) = inputs
         return Apply(self, [term], [term.type()])
 
     @override
     def perform(self, node: Apply, inputs: Any, output_storage: Any) -> None:
         output_storage[0][0] = inputs[0]
 
-    @override
     def infer_shape(self, node: Apply, shapes: Any) -> Any:
         return shapes
 
@@ -51,8 +51,6 @@ class StepOwnedTerm(Op):
 
 @numba_funcify.register(StepOwnedTerm)
 def _identity(op: StepOwnedTerm, **kwargs: Any) -> Any:
-    del op, kwargs
-
     @numba_njit
     def identity(term):  # type: ignore[no-untyped-def]
         return term
@@ -60,7 +58,7 @@ def _identity(op: StepOwnedTerm, **kwargs: Any) -> Any:
     return identity
 
 
-def mark_owned(term: Variable, measure: Sequence[Variable]) -> Variable:
+def mark_owned(term: Any, measure: Sequence[Variable]) -> Any:
     """Mark a term of the log-probability as one that only the step of the mixture changes.
 
     Parameters
@@ -85,10 +83,9 @@ def _has_free_input(variables: Sequence[Variable]) -> bool:
 
 
 @node_rewriter([StepOwnedTerm])
-def resolve_owned_term(fgraph: FunctionGraph, node: Apply) -> list[Variable]:
+def resolve_owned_term(_fgraph: FunctionGraph, node: Apply) -> list[Any]:
     """Replace a marked term by zeros where it is constant, else by the term."""
-    del fgraph
-    (term,) = node.inputs
+    term: Any = node.inputs[0]
     if _has_free_input([term]):
         return [term]
     return [pt.zeros(term.shape, dtype=term.type.dtype)]

@@ -15,6 +15,7 @@ from pytensor.tensor.type import TensorType
 from pymc_dpsplit.components.base import Component
 from pymc_dpsplit.moves.density import fill_log_mixture
 from pymc_dpsplit.moves.forward import draw_seating
+from pymc_dpsplit.variables.inputs import named_parameters
 from pymc_dpsplit.variables.object_mode import ObjectModeOp
 from pymc_dpsplit.variables.owned_terms import mark_owned
 
@@ -28,16 +29,6 @@ def _kept(n_clusters: Any, new_weight: Any, weights: np.ndarray) -> tuple[np.nda
     if n_clusters > len(weights):
         return weights, max(0.0, 1.0 - weights.sum())
     return weights[: int(n_clusters)], float(new_weight)
-
-
-def _split(component: Component, inputs: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Name the inputs that follow the weights: cluster parameters, then hyperparameters."""
-    n_parameters = len(component.parameters)
-    names = component.hyperparameter_ndims()
-    return (
-        dict(zip(component.parameters, inputs[:n_parameters], strict=True)),
-        {k: np.asarray(v) for k, v in zip(names, inputs[n_parameters:], strict=True)},
-    )
 
 
 class MixtureRows(ObjectModeOp, RNGConsumerOp, MeasurableOp):
@@ -71,11 +62,12 @@ class MixtureRows(ObjectModeOp, RNGConsumerOp, MeasurableOp):
         return (n_rows, *([self.n_features] * self.component.row_ndim))
 
     @override
-    def make_node(self, rng: Variable, n_rows: Any, *inputs: Variable) -> Apply:
+    def make_node(self, *inputs: Any) -> Apply:
+        rng, n_rows, *rest = inputs
         n_rows = pt.as_tensor(n_rows).astype("int64")
         _, static = infer_static_shape(self._shape(n_rows))
         out = TensorType("float64", static)()
-        tensors = [pt.as_tensor(value) for value in inputs]
+        tensors = [pt.as_tensor(value) for value in rest]
         return Apply(self, [rng, n_rows, *tensors], [rng.type(), out])
 
     @override
@@ -86,7 +78,6 @@ class MixtureRows(ObjectModeOp, RNGConsumerOp, MeasurableOp):
         """Inputs that PyMC prints: not the number of rows, nor constants."""
         return list(node.inputs[3 : 6 + len(self.component.parameters)])
 
-    @override
     def infer_shape(self, node: Apply, shapes: Any) -> list[Any]:
         return [None, self._shape(node.inputs[1])]
 
@@ -95,17 +86,15 @@ class MixtureRows(ObjectModeOp, RNGConsumerOp, MeasurableOp):
         rng, n_rows, alpha, n_clusters, new_weight, weights, *rest = inputs
         rng = custom_rng_deepcopy(rng)
         weights, _ = _kept(n_clusters, new_weight, weights)
-        parameters, values = _split(self.component, rest)
         n_kept = len(weights)
+        parameters, values = named_parameters(self.component, rest, n_kept)
         labels = np.searchsorted(np.cumsum(weights), rng.random(int(n_rows)), side="right")
         # A label beyond the last row is the remainder.
         outside = labels == n_kept
         labels[outside] = n_kept + draw_seating(rng, float(alpha), int(outside.sum()))
         n_new = int(labels.max(initial=n_kept - 1)) + 1 - n_kept
         fresh = self.component.draw_base(rng, values, n_new)
-        joined = {
-            name: np.concatenate((parameters[name][:n_kept], fresh[name])) for name in parameters
-        }
+        joined = {name: np.concatenate((parameters[name], fresh[name])) for name in parameters}
         output_storage[0][0] = rng
         output_storage[1][0] = self.component.draw_rows(rng, joined, labels)
 
@@ -115,7 +104,7 @@ class MixtureRows(ObjectModeOp, RNGConsumerOp, MeasurableOp):
 
 
 class MixtureLogDensity(ObjectModeOp):
-    """Log density of each observation under the mixture, docs/method.md eq. (2).
+    """Log density of each observation under the mixture, docs/method.md, eq. (15).
 
     Inputs are the observations, then those of `MixtureRows` from the number of clusters on; alpha
     is not among them, so its gradient never passes through here.
@@ -131,11 +120,10 @@ class MixtureLogDensity(ObjectModeOp):
         self.component = component
 
     @override
-    def make_node(self, rows: Variable, *inputs: Variable) -> Apply:
-        out = TensorType("float64", (rows.type.shape[0],))()
-        return Apply(self, [rows, *inputs], [out])
+    def make_node(self, *inputs: Any) -> Apply:
+        out = TensorType("float64", inputs[0].type.shape[:1])()
+        return Apply(self, list(inputs), [out])
 
-    @override
     def infer_shape(self, node: Apply, shapes: Any) -> list[Any]:
         return [(shapes[0][0],)]
 
@@ -148,11 +136,10 @@ class MixtureLogDensity(ObjectModeOp):
         if not len(out):
             return
         weights, remainder = _kept(n_clusters, new_weight, weights)
-        parameters, values = _split(self.component, rest)
+        parameters, values = named_parameters(self.component, rest, len(weights))
         shift = rows.mean(0)
         prior = self.component.prior(values, shift)
-        in_use = {name: parameter[: len(weights)] for name, parameter in parameters.items()}
-        params = self.component.pack(in_use, shift)
+        params = self.component.pack(parameters, shift)
         with np.errstate(divide="ignore"):
             log_weights, log_rest = np.log(weights), float(np.log(remainder))
         fill_log_mixture(
@@ -182,7 +169,6 @@ def _rows_logprob(
     *inputs: Variable,
     **kwargs: Any,
 ) -> Variable:
-    del rng, n_rows, alpha, kwargs
     rows = pt.as_tensor(values[0]).astype("float64")
     density = MixtureLogDensity(op.component)(rows, *inputs)
     n_measure = 3 + len(op.component.parameters)

@@ -12,7 +12,7 @@ import numpy as np
 from pymc_dpsplit import sampler
 from pymc_dpsplit.moves.anchored import anchored_attempt
 from pymc_dpsplit.moves.assignment import slice_sweep
-from pymc_dpsplit.moves.collapsed import collapsed_sweep
+from pymc_dpsplit.moves.collapsed import collapsed_scan, collapsed_sweep
 from pymc_dpsplit.moves.informed import informed_attempt
 
 Move = Callable[[sampler.Target, sampler.ChainState, np.random.Generator], sampler.ChainState]
@@ -46,10 +46,23 @@ def kernel(name: str) -> Move:
     def move(
         target: sampler.Target, state: sampler.ChainState, rng: np.random.Generator
     ) -> sampler.ChainState:
-        form = sampler.KERNELS[name]
-        return sampler.advance(form, target, state, rng, n_iterations=1, n_attempts=2)[0]
+        plan = sampler.Plan(1, 2, np.arange(0, len(state.labels), 2))
+        return sampler.advance(sampler.KERNELS[name], target, state, rng, plan)[0]
 
     return move
+
+
+def partial_scan(
+    target: sampler.Target, state: sampler.ChainState, rng: np.random.Generator
+) -> sampler.ChainState:
+    """A collapsed scan of two thirds of the observations, then of the rest by slices."""
+    rows = np.flatnonzero(np.arange(len(state.labels)) % 3 > 0)
+
+    def scan(prior, data, labels, stats, alpha, rng):  # noqa: ANN001, ANN202
+        stats = collapsed_scan(prior, data, labels, stats, rows, alpha, rng)
+        return slice_sweep(prior, data, labels, stats, alpha, rng)
+
+    return sweep(scan)(target, state, rng)
 
 
 def threaded_sweep(
@@ -69,5 +82,6 @@ MOVES: dict[str, Move] = {
     "anchored": attempt(anchored_attempt),
     "informed": attempt(informed_attempt),
     "collapsed": sweep(collapsed_sweep),
+    "partial scan": partial_scan,
     "exact kernel": kernel("exact"),
 }

@@ -1,0 +1,202 @@
+"""Figure: the posterior density of a mixture, over the data."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import arviz_base as azb
+import numpy as np
+import xarray as xr
+
+from pymc_dpsplit.posterior.axes import axes_or_new
+from pymc_dpsplit.posterior.density import GaussianDraws, density_at, gaussian_draws
+from pymc_dpsplit.posterior.trace import choose_mixture, group_of
+
+Feature = int | str
+
+_LINE_POINTS = 500
+_PLANE_POINTS = 100  # along each axis
+_ENCLOSED = (0.95, 0.8, 0.5, 0.2)  # share of the mass inside each contour
+_MOST_SCATTERED = 5_000
+_LEAST_BINS, _MOST_BINS = 10, 100
+
+
+def plot_density(
+    idata: xr.DataTree,
+    var_name: str | None = None,
+    *,
+    features: Feature | Sequence[Feature] | None = None,
+    num_samples: int = 200,
+    ci_prob: float | None = None,
+    ax: Any = None,
+) -> Any:
+    """Plot the posterior density of a mixture over the data.
+
+    For one feature, the posterior mean and a pointwise credible band over a histogram; for
+    two, contours of the posterior mean that enclose given shares of its mass, over a scatter
+    plot.
+
+    Parameters
+    ----------
+    idata : DataTree
+        As returned by `pm.sample`, of a mixture of Gaussians with observed data.
+    var_name : str, optional
+        Name of the mixture; needed if the trace holds several.
+    features : int, str or sequence of one or two of them, optional
+        Features to show, as positions or as labels of the coordinate: their marginal density
+        is plotted.  By default the first two.
+    num_samples : int
+        Most draws to use, spread evenly over those of all chains.
+    ci_prob : float, optional
+        Probability of the band, between equal tails; by default that of ArviZ,
+        ``rcParams["stats.ci_prob"]``.
+    ax : matplotlib Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ValueError
+        If the clusters are not Gaussian, there are no observed data, or an argument is out of
+        range.
+
+    Notes
+    -----
+    Each draw shows its occupied clusters, with their weights scaled to sum to 1.  What is not
+    yet seen, of weight ``{name}_new_weight`` (about alpha / (alpha + N)), is left out: its density
+    depends on the prior, which is not in the trace.
+
+    Examples
+    --------
+    >>> import arviz as az
+    >>> import numpy as np
+    >>> import pymc_dpsplit as dps
+    >>> drawn = {"x_n_clusters": np.full((1, 2), 1), "x_weights": np.full((1, 2, 1), 0.9)}
+    >>> drawn |= {"x_mu": np.zeros((1, 2, 1)), "x_sigma": np.ones((1, 2, 1))}
+    >>> observed = {"x": np.array([-1.0, 0.3, 0.8])}
+    >>> idata = az.from_dict({"posterior": drawn, "observed_data": observed})
+    >>> dps.plot_density(idata).get_xlabel()
+    'x'
+    """
+    name = choose_mixture(idata, var_name)
+    if not isinstance(num_samples, int | np.integer) or num_samples < 1:
+        raise ValueError(f"num_samples={num_samples!r} must be an integer of at least 1.")
+    ci_prob = azb.rcParams["stats.ci_prob"] if ci_prob is None else ci_prob
+    if not 0 < ci_prob < 1:
+        raise ValueError(f"ci_prob={ci_prob} must lie between 0 and 1.")
+    observed = _observed(idata, name)
+    keep = _positions(features, observed)
+    draws = gaussian_draws(idata, name, keep, num_samples)
+    values = observed.values.reshape(len(observed), -1)[:, keep or (0,)].astype(float)
+    values = values[np.isfinite(values).all(1)]
+    labels = _labels(observed, name, keep)
+    ax = axes_or_new(ax)
+    if len(labels) == 1:
+        _draw_line(ax, values[:, 0], draws, ci_prob)
+        ax.set(xlabel=labels[0], ylabel="density")
+    else:
+        _draw_plane(ax, values, draws)
+        ax.set(xlabel=labels[0], ylabel=labels[1])
+    return ax
+
+
+def _observed(idata: xr.DataTree, name: str) -> xr.DataArray:
+    observed = group_of(idata, "observed_data")
+    if name not in observed:
+        raise ValueError(
+            f"the group observed_data of idata has no variable {name}; give the trace of a "
+            "mixture with observed data."
+        )
+    return observed[name]
+
+
+def _positions(
+    features: Feature | Sequence[Feature] | None, observed: xr.DataArray
+) -> tuple[int, ...] | None:
+    """Positions of the features to show; None for a mixture of scalars."""
+    if observed.ndim == 1:
+        if features is not None:
+            raise ValueError("features is given for a mixture of scalars; leave it out.")
+        return None
+    known = _coordinate(observed)
+    n_features = observed.shape[1]
+    if features is None:
+        return tuple(range(min(2, n_features)))
+    given: Any = features
+    chosen = [given] if np.ndim(given) == 0 else list(given)
+    positions = [known.index(of) if of in known else of for of in chosen]
+    are_valid = all(_is_position(of, n_features) for of in positions)
+    if not are_valid or len(positions) not in (1, 2) or len(set(positions)) < len(positions):
+        raise ValueError(
+            f"features={features!r} must be one or two different positions from 0 to "
+            f"{n_features - 1}, or labels of the coordinate {observed.dims[1]}."
+        )
+    return tuple(int(of) for of in positions)
+
+
+def _is_position(value: Any, n_features: int) -> bool:
+    is_integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return is_integer and 0 <= value < n_features
+
+
+def _coordinate(observed: xr.DataArray) -> list[str]:
+    """Return the labels of the features, in words."""
+    dim = observed.dims[1]
+    if dim in observed.coords and observed.coords[dim].dtype.kind in "OUT":
+        return [str(label) for label in observed.coords[dim].values]
+    return [f"{dim} {i}" for i in range(observed.shape[1])]
+
+
+def _labels(observed: xr.DataArray, name: str, keep: tuple[int, ...] | None) -> list[str]:
+    """Return the labels of the axes."""
+    return [name] if keep is None else [_coordinate(observed)[i] for i in keep]
+
+
+def _draw_line(ax: Any, values: np.ndarray, draws: GaussianDraws, ci_prob: float) -> None:
+    grid = _grid(values, _LINE_POINTS)
+    density = density_at(grid[:, None], draws)
+    tail = (1 - ci_prob) / 2
+    low, high = np.quantile(density, [tail, 1 - tail], axis=0)
+    ax.hist(values, bins=_n_bins(values), density=True, color="0.85", label="data")
+    ax.fill_between(grid, low, high, color="C0", alpha=0.3, lw=0, label=f"{100 * ci_prob:.0f} %")
+    ax.plot(grid, density.mean(0), color="C0", label="posterior mean")
+    ax.legend()
+
+
+def _draw_plane(ax: Any, values: np.ndarray, draws: GaussianDraws) -> None:
+    across, up = (_grid(column, _PLANE_POINTS) for column in values.T)
+    points = np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2)
+    mean = density_at(points, draws).mean(0)
+    levels = dict(zip(_levels(mean), _ENCLOSED, strict=True))
+    few = np.linspace(0, len(values) - 1, min(len(values), _MOST_SCATTERED)).astype(int)
+    (data,) = ax.plot(*values[few].T, ".", color="0.6", markersize=4, label="data")
+    lines = ax.contour(
+        across, up, mean.reshape(len(up), -1), levels=sorted(levels), cmap="Blues", vmin=-mean.max()
+    )
+    shares = [f"{100 * levels[level]:.0f} % within" for level in lines.levels]
+    handles = [data, *lines.legend_elements()[0]]
+    ax.legend(handles, ["data", *shares], loc="best", fontsize="small")
+
+
+def _grid(values: np.ndarray, size: int) -> np.ndarray:
+    """Points from somewhat below the least of `values` to somewhat above the largest."""
+    low, high = values.min(), values.max()
+    margin = 0.15 * (high - low) or 1.0
+    return np.linspace(low - margin, high + margin, size)
+
+
+def _n_bins(values: np.ndarray) -> int:
+    """Twice as many bins as by Freedman and Diaconis, whose rule is for one mode; bounded."""
+    low, high = np.quantile(values, [0.25, 0.75])
+    spread = np.ptp(values)
+    wanted = spread * len(values) ** (1 / 3) / (high - low) if high > low else 1.0
+    return int(np.clip(np.ceil(wanted), _LEAST_BINS, _MOST_BINS))
+
+
+def _levels(density: np.ndarray) -> np.ndarray:
+    """Densities above which lie the shares `_ENCLOSED` of the mass on a grid."""
+    ordered = np.sort(density)[::-1]
+    mass = np.cumsum(ordered) / ordered.sum()
+    return ordered[np.searchsorted(mass, _ENCLOSED)]

@@ -1,0 +1,135 @@
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import xarray as xr
+
+from pymc_dpsplit.posterior.plot_density import plot_density
+from pymc_dpsplit.posterior.plot_n_clusters import plot_n_clusters
+from pymc_dpsplit.posterior.plot_similarity import plot_similarity
+from pymc_dpsplit.posterior.similarity import similarity_matrix
+
+
+def area(across, height):
+    return float(np.trapezoid(height, across))
+
+
+def legend_of(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def test_density_of_a_scalar(line_trace):
+    ax = plot_density(line_trace)
+    (line,) = ax.lines
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("x", "density")
+    assert legend_of(ax) == ["data", "89 %", "posterior mean"]
+    assert len(ax.collections) == 1
+    assert sum(bar.get_height() * bar.get_width() for bar in ax.patches) == pytest.approx(1)
+    # Almost all of the mass lies within the data and their margin.
+    assert area(*line.get_data()) == pytest.approx(1, abs=0.01)
+
+
+def test_band_has_the_probability_asked_for(line_trace):
+    posterior = line_trace["posterior"].to_dataset()
+    mu = posterior["x_mu"].copy(data=posterior["x_mu"].values + np.arange(6).reshape(2, 3, 1))
+    line_trace["posterior"] = posterior.assign(x_mu=mu)
+    wide, narrow = (
+        plot_density(line_trace, ci_prob=prob, ax=plt.figure().subplots()) for prob in (0.99, 0.5)
+    )
+    heights = [ax.collections[0].get_paths()[0].vertices[:, 1].max() for ax in (wide, narrow)]
+    assert heights[0] > heights[1]
+    assert "50 %" in legend_of(narrow)
+
+
+def test_density_of_a_plane(plane_trace):
+    ax = plot_density(plane_trace)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("a", "b")
+    assert legend_of(ax) == ["data", *(f"{share} % within" for share in (95, 80, 50, 20))]
+    assert len(ax.lines[0].get_xdata()) == 10
+
+
+@pytest.mark.parametrize(
+    ("features", "labels"),
+    [(2, ("c", "density")), ("b", ("b", "density")), (["c", 0], ("c", "a")), ((1, 2), ("b", "c"))],
+)
+def test_features_are_chosen(plane_trace, features, labels):
+    ax = plot_density(plane_trace, features=features)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == labels
+
+
+@pytest.mark.parametrize("features", [3, -1, "d", (0, 0), (0, 1, 2), (), 0.5, True])
+def test_impossible_features_are_refused(plane_trace, features):
+    with pytest.raises(ValueError, match="one or two different positions from 0 to 2, or labels"):
+        plot_density(plane_trace, features=features)
+
+
+def test_missing_values_are_left_out(plane_trace):
+    observed = plane_trace["observed_data"].to_dataset()
+    observed["x"][4, 0] = np.nan
+    plane_trace["observed_data"] = observed
+    assert len(plot_density(plane_trace).lines[0].get_xdata()) == 9
+
+
+def test_identical_data_are_drawn(line_trace):
+    line_trace["observed_data"] = xr.Dataset({"x": ("x_dim_0", np.full(5, 3.0))})
+    assert plot_density(line_trace).get_xlim()[1] > 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"num_samples": 0}, "num_samples=0 must be an integer of at least 1"),
+        ({"ci_prob": 1.0}, "ci_prob=1.0 must lie between 0 and 1"),
+        ({"features": 0}, "features is given for a mixture of scalars; leave it out"),
+        ({"var_name": "y"}, "var_name='y' is no mixture of idata"),
+    ],
+)
+def test_bad_arguments_of_density_are_refused(line_trace, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        plot_density(line_trace, **arguments)
+
+
+def test_density_needs_observed_data(line_trace):
+    line_trace["observed_data"] = xr.Dataset()
+    with pytest.raises(ValueError, match="observed_data of idata has no variable x"):
+        plot_density(line_trace)
+
+
+def test_n_clusters_shows_shares(line_trace):
+    ax = plot_n_clusters(line_trace)
+    heights = [bar.get_height() for bar in ax.patches]
+    np.testing.assert_allclose(heights, [5 / 6, 0, 1 / 6])
+    centres = [bar.get_x() + bar.get_width() / 2 for bar in ax.patches]
+    np.testing.assert_allclose(centres, [2, 3, 4])
+    np.testing.assert_allclose([line.get_ydata()[0] for line in ax.lines], [2 / 3, 1])
+    assert sorted(legend_of(ax)) == ["all chains", "each chain"]
+    assert ax.get_xlabel() == "number of clusters (x)"
+
+
+def test_similarity_puts_clusters_together(rng):
+    truth = rng.permutation(np.repeat([0, 1, 2], 10))
+    ax = plot_similarity(similarity_matrix(truth[None]))
+    shown = ax.images[0].get_array().data
+    # Neighbours are alike but at the two borders.
+    assert (np.diag(shown, 1) == 0).sum() == 2
+    assert ax.get_xlabel() == "obs, ordered by similarity"
+    assert ax.figure.axes[1].get_ylabel() == "probability of a shared cluster"
+
+
+def test_similarity_of_one_observation():
+    assert plot_similarity(np.ones((1, 1))).images[0].get_array().shape == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "matrix", [np.ones(3), np.ones((2, 3)), np.full((2, 2), 2.0), np.triu(np.ones((3, 3)))]
+)
+def test_what_is_no_similarity_is_refused(matrix):
+    with pytest.raises(ValueError, match="is not a symmetric matrix of probabilities"):
+        plot_similarity(matrix)
+
+
+def test_figures_are_drawn_on_the_axes_given(line_trace):
+    axes = plt.figure().subplots(3)
+    assert plot_density(line_trace, ax=axes[0]) is axes[0]
+    assert plot_n_clusters(line_trace, ax=axes[1]) is axes[1]
+    assert plot_similarity(np.eye(2), ax=axes[2]) is axes[2]
+    assert len(plt.get_fignums()) == 1

@@ -1,0 +1,74 @@
+import numpy as np
+import pytest
+import xarray as xr
+
+from pymc_dpsplit.posterior.similarity import similarity_matrix
+
+
+def naive_similarity(labels):
+    labels = labels.reshape(-1, labels.shape[-1])
+    return (labels[:, :, None] == labels[:, None, :]).mean(0)
+
+
+@pytest.mark.parametrize("n_obs", [1, 5, 300])
+@pytest.mark.parametrize("n_draws", [1, 255, 300])
+def test_equals_naive_count(rng, n_obs, n_draws):
+    labels = rng.integers(0, 4, size=(2, n_draws, n_obs))
+    found = similarity_matrix(labels)
+    np.testing.assert_allclose(found, naive_similarity(labels), rtol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint32, np.int64])
+def test_takes_any_integers(rng, dtype):
+    info = np.iinfo(dtype)
+    codes = np.array([info.min, info.min + 1, info.max], dtype=dtype)
+    labels = codes[rng.integers(0, 3, size=(1, 40, 6))]
+    np.testing.assert_allclose(similarity_matrix(labels), naive_similarity(labels))
+
+
+def test_numbering_of_clusters_does_not_matter(rng):
+    labels = rng.integers(0, 5, size=(3, 20, 30))
+    renumbered = np.empty_like(labels)
+    for index in np.ndindex(3, 20):
+        renumbered[index] = rng.permutation(1000)[labels[index]]
+    np.testing.assert_array_equal(similarity_matrix(labels), similarity_matrix(renumbered))
+
+
+def test_keeps_names_and_coordinates():
+    names = ["a", "b", "c"]
+    labels = xr.DataArray(
+        np.zeros((1, 2, 3), int), dims=("chain", "draw", "obs_id"), coords={"obs_id": names}
+    )
+    found = similarity_matrix(labels, rows=[2, 0])
+    assert found.dims == ("obs_id", "obs_id_bis")
+    assert list(found["obs_id"].values) == list(found["obs_id_bis"].values) == ["c", "a"]
+    assert similarity_matrix(labels.values).dims == ("obs", "obs_bis")
+
+
+def test_rows_pick_a_part(rng):
+    labels = rng.integers(0, 3, size=(1, 50, 40))
+    rows = np.array([3, 17, 4])
+    whole = naive_similarity(labels)
+    np.testing.assert_allclose(similarity_matrix(labels, rows=rows), whole[np.ix_(rows, rows)])
+
+
+def test_too_many_observations_need_rows():
+    labels = np.zeros((1, 2, 30_000), np.uint8)
+    with pytest.raises(ValueError, match="give rows="):
+        similarity_matrix(labels)
+    assert similarity_matrix(labels, rows=range(3)).shape == (3, 3)
+
+
+@pytest.mark.parametrize(
+    ("labels", "rows", "message"),
+    [
+        (np.zeros((1, 2, 3)), None, "labels are of type float64; give integers"),
+        (np.zeros((1, 0, 3), int), None, r"labels have shape \(1, 0, 3\)"),
+        (np.zeros((1, 2, 3), int), [3], "rows must be a list of positions from 0 to 2"),
+        (np.zeros((1, 2, 3), int), [], "rows must be a list of positions"),
+        (np.zeros((1, 2, 3), int), [0.5], "rows must be a list of positions"),
+    ],
+)
+def test_bad_input_is_refused(labels, rows, message):
+    with pytest.raises(ValueError, match=message):
+        similarity_matrix(labels, rows=rows)
