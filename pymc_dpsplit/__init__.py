@@ -5,11 +5,28 @@ from pymc_dpsplit.components.diag_normal import DiagNormal
 from pymc_dpsplit.components.mv_normal import MvNormal
 from pymc_dpsplit.components.normal import Normal
 from pymc_dpsplit.mixture import DPMixture
+from pymc_dpsplit.posterior.diagnose import diagnose
 from pymc_dpsplit.posterior.labels import sample_labels
+from pymc_dpsplit.posterior.plot_density import plot_density
+from pymc_dpsplit.posterior.plot_n_clusters import plot_n_clusters
+from pymc_dpsplit.posterior.plot_similarity import plot_similarity
+from pymc_dpsplit.posterior.similarity import similarity_matrix
 from pymc_dpsplit.step import DPSplitMerge
 
 __version__ = "0.1.0"
-__all__ = ["DPMixture", "DPSplitMerge", "DiagNormal", "MvNormal", "Normal", "sample_labels"]
+__all__ = [
+    "DPMixture",
+    "DPSplitMerge",
+    "DiagNormal",
+    "MvNormal",
+    "Normal",
+    "diagnose",
+    "plot_density",
+    "plot_n_clusters",
+    "plot_similarity",
+    "sample_labels",
+    "similarity_matrix",
+]
 
 step.register()
 convergence.install()

@@ -24,7 +24,7 @@ from tests.support.moves import Move, sweep
 
 def _assign(prior, data, labels, log_weights, params, caps, rng):  # noqa: ANN001, ANN202
     strip_stats = new_strip_stats(prior, len(labels), len(caps))
-    keys = draw_key(rng), draw_key(rng)
+    keys = np.uint64(draw_key(rng)), np.uint64(draw_key(rng))
     assign_strip(
         prior, data, labels, 0, len(labels), log_weights, params, caps, *keys, strip_stats[0]
     )

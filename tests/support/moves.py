@@ -71,9 +71,7 @@ def threaded_sweep(
     """The sweep by a pool of threads."""
     labels = state.labels.copy()
     with ThreadPoolExecutor(2) as pool:
-        stats = sampler.threaded_sweep(
-            target, sampler.ChainState(labels, state.stats), rng, pool
-        )
+        stats = sampler.threaded_sweep(target, sampler.ChainState(labels, state.stats), rng, pool)
     return sampler.ChainState(labels, stats)
 
 

@@ -254,7 +254,7 @@ def coclustering_test(labels: np.ndarray, coclustering: np.ndarray) -> float:
     length = pieces.shape[1]
     varies = np.minimum(exact, 1.0 - exact) * length >= RARE
     if not varies.any():
-        raise ValueError("coclustering has no pair that is often both together and apart.")
+        return 1.0  # every pair is nearly certain: the test of partitions has to tell
     together = np.stack(
         [np.mean(pieces[..., a] == pieces[..., b], axis=1) for a, b in zip(i, j, strict=True)], 1
     )

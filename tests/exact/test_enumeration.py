@@ -1,0 +1,125 @@
+"""Every move with every family against the posterior enumerated over all partitions.
+
+Chains start from exact draws of the posterior, so that whatever a move does to the law of the
+partition is its own fault, and each chain is an independent replicate: the tests need no
+burn-in and no thinning.  Level 1e-5 each.
+"""
+
+import numpy as np
+import pytest
+
+from pymc_dpsplit import sampler
+from tests.support.controls import CONTROLS
+from tests.support.datasets import DATASETS
+from tests.support.families import FAMILIES, component_of, target_of, twin_of
+from tests.support.moves import MOVES, Move
+from tests.support.partitions import (
+    coclustering,
+    enumerate_partitions,
+    exact_posterior,
+    n_clusters_law,
+    partition_index,
+)
+from tests.support.statistics import (
+    LEVEL,
+    coclustering_test,
+    combine,
+    count_test,
+    partition_test,
+    total_variation,
+    total_variation_noise,
+)
+
+ALPHAS = (0.1, 1.0, 5.0)
+_CHAINS = 64
+_QUICK, _LONG = 150, 4000
+CASES = [
+    (family, n_features, data)
+    for family, row in FAMILIES.items()
+    for n_features in row.n_features
+    for data in DATASETS
+]
+QUICK_CASES = [
+    case for case in CASES if case[:2] in {("Normal", 1), ("DiagNormal", 2), ("MvNormal", 2)}
+]
+
+
+def labels_drawn(
+    move: Move,
+    target: sampler.Target,
+    starts: np.ndarray,
+    n_draws: int,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """Labels (chains, draws, N) of chains that start from the partitions `starts`."""
+    drawn = np.empty((len(starts), n_draws, starts.shape[1]), np.int8)
+    for chain, start in enumerate(starts):
+        state = sampler.resume(target, start)
+        for draw in range(n_draws):
+            state = move(target, state, rng)
+            drawn[chain, draw] = state.labels
+    return drawn
+
+
+def p_value(
+    move: Move, case: tuple[str, int, str], alpha: float, n_draws: int, rng: np.random.Generator
+) -> float:
+    """P-value over partitions, number of clusters and co-clustering."""
+    family, n_features, data = case
+    rows = DATASETS[data](n_features)
+    exact = exact_posterior(twin_of(family, n_features), rows, alpha)
+    n_obs = len(rows)
+    starts = enumerate_partitions(n_obs)[rng.choice(len(exact), _CHAINS, p=exact)]
+    target = target_of(component_of(family, n_features), rows, alpha)
+    labels = labels_drawn(move, target, starts, n_draws, rng)
+    index = partition_index(labels)
+    print(  # shown when the test fails
+        f"total variation {total_variation(index, exact):.4f}, "
+        f"from noise alone {total_variation_noise(index, exact):.4f}"
+    )
+    n_clusters = labels.max(axis=2) + 1
+    return combine(
+        partition_test(index, exact),
+        count_test(n_clusters.astype(np.int64), n_clusters_law(exact, n_obs)),
+        coclustering_test(labels, coclustering(exact, n_obs)),
+    )
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("case", QUICK_CASES, ids=str)
+@pytest.mark.parametrize("name", MOVES)
+def test_move_keeps_the_posterior(
+    name: str, case: tuple[str, int, str], alpha: float, rng: np.random.Generator
+) -> None:
+    assert p_value(MOVES[name], case, alpha, _QUICK, rng) > LEVEL
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("name", MOVES)
+def test_move_keeps_the_posterior_long(
+    name: str, case: tuple[str, int, str], alpha: float, rng: np.random.Generator
+) -> None:
+    assert p_value(MOVES[name], case, alpha, _LONG, rng) > LEVEL
+
+
+@pytest.mark.control
+@pytest.mark.parametrize("family", ["Normal", "DiagNormal", "MvNormal"])
+@pytest.mark.parametrize("name", CONTROLS)
+def test_broken_move_is_caught(name: str, family: str, rng: np.random.Generator) -> None:
+    case = (family, 1 if family == "Normal" else 2, "overlapping")
+    assert p_value(CONTROLS[name], case, 1.0, _QUICK, rng) < LEVEL
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_kernel_is_ergodic(family: str, rng: np.random.Generator) -> None:
+    # From one cluster and from singletons alike, every likely partition is visited.
+    n_features = FAMILIES[family].n_features[-1]
+    rows = DATASETS["separated"](n_features)
+    exact = exact_posterior(twin_of(family, n_features), rows, 1.0)
+    target = target_of(component_of(family, n_features), rows, 1.0)
+    starts = np.array([np.zeros(len(rows), int), np.arange(len(rows))])
+    labels = labels_drawn(MOVES["exact kernel"], target, starts, 3000, rng)
+    for chain in partition_index(labels):
+        assert set(np.flatnonzero(exact > 0.005)) <= set(chain)

@@ -1,0 +1,86 @@
+"""One step from an exact forward draw of labels, parameters and data leaves the joint law as it was.
+
+Each replicate draws labels from the Chinese restaurant process, parameters from the base measure
+and data from the clusters: an exact draw of (labels, data).  One application of a move must give
+another.  Data sets are larger than those that can be enumerated.  Level 1e-5 each.
+"""
+
+import numpy as np
+import pytest
+
+from pymc_dpsplit import sampler
+from pymc_dpsplit.moves.forward import draw_seating
+from pymc_dpsplit.moves.partition import entropy, log_joint
+from tests.support.controls import CONTROLS
+from tests.support.families import FAMILIES, component_of, target_of
+from tests.support.moves import MOVES, Move
+from tests.support.statistics import LEVEL, two_sample_test
+
+N_OBS = 40
+_QUICK, _LONG = 1500, 20_000
+CASES = [(family, n) for family, row in FAMILIES.items() for n in row.n_features[-1:]]
+
+
+def statistics(target: sampler.Target, state: sampler.ChainState) -> list[float]:
+    """Functions of partition and data that do not depend on how clusters are numbered."""
+    sizes = state.stats[:, 0]
+    return [
+        len(sizes),
+        sizes.max(),
+        (sizes == 1).sum(),
+        state.labels[0] == state.labels[1],
+        entropy(state.stats),
+        log_joint(target.prior, state.stats, target.alpha),
+    ]
+
+
+def p_value(
+    move: Move,
+    case: tuple[str, int],
+    alpha: float,
+    n_replicates: int,
+    rng: np.random.Generator,
+    n_steps: int = 1,
+) -> float:
+    """P-value that the step leaves the law of the statistics as it was."""
+    component = component_of(*case)
+    values = component.check(component.hyperparameters, case[1])
+    before, after = [], []
+    for _ in range(n_replicates):
+        labels = draw_seating(rng, alpha, N_OBS)
+        parameters = component.draw_base(rng, values, int(labels.max()) + 1)
+        rows = component.draw_rows(rng, parameters, labels).reshape(N_OBS, -1)
+        target = target_of(component, rows, alpha)
+        state = sampler.resume(target, labels)
+        before.append(statistics(target, state))
+        for _ in range(n_steps):
+            state = move(target, state, rng)
+        after.append(statistics(target, state))
+    return two_sample_test(np.array(before, float), np.array(after, float))
+
+
+@pytest.mark.parametrize("alpha", [0.5, 3.0])
+@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("name", MOVES)
+def test_move_is_invariant(
+    name: str, case: tuple[str, int], alpha: float, rng: np.random.Generator
+) -> None:
+    assert p_value(MOVES[name], case, alpha, _QUICK, rng) > LEVEL
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("alpha", [0.5, 3.0])
+@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("name", MOVES)
+def test_move_is_invariant_long(
+    name: str, case: tuple[str, int], alpha: float, rng: np.random.Generator
+) -> None:
+    assert p_value(MOVES[name], case, alpha, _LONG, rng) > LEVEL
+
+
+@pytest.mark.control
+@pytest.mark.parametrize("name", CONTROLS)
+def test_broken_move_is_caught(name: str, rng: np.random.Generator) -> None:
+    # A merge without its selection probability errs little per step, so it is given several.
+    n_steps = 10 if name == "unselected merge" else 1
+    assert p_value(CONTROLS[name], ("MvNormal", 3), 3.0, _QUICK, rng, n_steps) < LEVEL

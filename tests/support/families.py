@@ -1,0 +1,49 @@
+"""The table of families under test: a new family is one row here.
+
+Each row gives the family of the package, its naive twin, and the numbers of features to test.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import pymc_dpsplit as dps
+from pymc_dpsplit import sampler
+from pymc_dpsplit.components.arguments import rows_of
+from pymc_dpsplit.components.base import Component
+from tests.reference import families as naive
+from tests.support.datasets import HYPERPARAMETERS
+
+
+class Family(NamedTuple):
+    """A family of the package and its twin."""
+
+    component: Callable[..., Component]
+    twin: Callable[..., Any]
+    n_features: tuple[int, ...]
+
+
+FAMILIES: dict[str, Family] = {
+    "Normal": Family(dps.Normal, naive.Normal, (1,)),
+    "DiagNormal": Family(dps.DiagNormal, naive.DiagNormal, (2,)),
+    "MvNormal": Family(dps.MvNormal, naive.MvNormal, (1, 2, 3)),
+}
+
+
+def component_of(name: str, n_features: int) -> Component:
+    """Family of the package with its test hyperparameters."""
+    return FAMILIES[name].component(**HYPERPARAMETERS[name](n_features))
+
+
+def twin_of(name: str, n_features: int) -> Any:
+    """Naive twin with the same hyperparameters."""
+    return FAMILIES[name].twin(**HYPERPARAMETERS[name](n_features))
+
+
+def target_of(component: Component, rows: np.ndarray, alpha: float) -> sampler.Target:
+    """Target of the sampler for rows (N, D)."""
+    shift = rows.mean(0)
+    values = component.check(component.hyperparameters, rows.shape[1])
+    data = rows_of(rows - shift, 1)
+    return sampler.Target(component.prior(values, shift), data, alpha)
