@@ -17,6 +17,7 @@ import numpy as np
 import pymc_dpsplit as dps
 from pymc_dpsplit import sampler
 from pymc_dpsplit.moves.partition import log_joint
+from pymc_dpsplit.plan import make_plan
 
 _N_OBS = 100_000
 _TUNING = 30
@@ -39,17 +40,17 @@ def reference(target: sampler.Target, labels: np.ndarray) -> tuple[float, float]
     """Mean and standard deviation of the log joint of a chain from the true labels."""
     rng = np.random.default_rng(0)
     state = sampler.resume(target, labels)
-    plan = sampler.make_plan("exact", target, state, 2)._replace(n_iterations=1)
+    plan = make_plan("exact", target, state, 2)._replace(n_iterations=1)
     values = []
     for _ in range(150):
-        state, _ = sampler.advance(
-            sampler.KERNELS["exact"], target, state, rng, plan
-        )
+        state, _ = sampler.advance(sampler.KERNELS["exact"], target, state, rng, plan)
         values.append(log_joint(target.prior, state.stats, target.alpha))
     return float(np.mean(values[50:])), float(np.std(values[50:]))
 
 
-def burn_in(target: sampler.Target, n_start: int, seed: int, level: float) -> tuple[int, float, int]:
+def burn_in(
+    target: sampler.Target, n_start: int, seed: int, level: float
+) -> tuple[int, float, int]:
     """Iterations and CPU seconds until the log joint stays above `level`; clusters then."""
     rng = np.random.default_rng(seed)
     began = time.process_time()
@@ -57,7 +58,7 @@ def burn_in(target: sampler.Target, n_start: int, seed: int, level: float) -> tu
     stayed, reached = 0, (_LONGEST, float("nan"))
     for iteration in range(1, _LONGEST + 1):
         if iteration % 25 == 1:
-            plan = sampler.make_plan("exact", target, state, 2)._replace(n_iterations=1)
+            plan = make_plan("exact", target, state, 2)._replace(n_iterations=1)
         form = sampler.GREEDY if iteration <= _TUNING else sampler.KERNELS["exact"]
         state, _ = sampler.advance(form, target, state, rng, plan)
         if log_joint(target.prior, state.stats, target.alpha) < level:

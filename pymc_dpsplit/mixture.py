@@ -59,8 +59,9 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
         Shape of `observed`; if given it is checked.
     max_clusters : int, optional
         Rows kept per draw in the weights and parameters, the largest clusters first.  The chain
-        is not truncated.  By default as many rows as fit in 256 KiB per draw, but at least
-        10, at most 64 and at most N.
+        is not truncated: ``{name}_n_clusters`` and what it depends on stay exact, and `pm.sample`
+        says at the end if draws had more clusters than rows.  By default as many rows as
+        fit in 256 KiB per draw, but at least 10, at most 64 and at most N.
 
     Returns
     -------

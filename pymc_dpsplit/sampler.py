@@ -22,7 +22,6 @@ from pymc_dpsplit.moves.assignment import (
     strip_count,
 )
 from pymc_dpsplit.moves.collapsed import collapsed_scan, collapsed_sweep
-from pymc_dpsplit.moves.focus import choose_focus, log_founding_odds
 from pymc_dpsplit.moves.greedy import greedy_attempt
 from pymc_dpsplit.moves.informed import informed_attempt
 from pymc_dpsplit.moves.measure import draw_measure
@@ -30,13 +29,6 @@ from pymc_dpsplit.moves.partition import gather_stats
 from pymc_dpsplit.moves.start import assign_to_centres, draw_n_start
 
 _GREEDY_ATTEMPTS = 10
-# A draw of PyMC with NUTS on one variable costs 0.3 ms by itself; a millisecond more is not felt.
-_DRAW_NANOSECONDS = 1e6
-_MOST_ITERATIONS = 24
-# Time for the collapsed scan, as a share of that of the sweep.
-_FOCUS_SHARE = 0.5
-# With fewer features the sweep's own births fit often enough that the scan does not pay.
-_FOCUS_FROM_FEATURES = 5
 
 
 class ChainState(NamedTuple):
@@ -200,8 +192,10 @@ def threaded_sweep(
     """
     prior, data, alpha = target
     labels, n_obs = state.labels, state.labels.shape[0]
-    prepared = prepare_sweep(prior, state.stats, labels, alpha, rng)
-    strip_stats = new_strip_stats(prior, n_obs, prepared[2].shape[0])
+    log_weights, params, caps, *keys = prepare_sweep(prior, state.stats, labels, alpha, rng)
+    # Out of a kernel a key is an int, which numba would take for a signed one.
+    prepared = log_weights, params, caps, *(np.uint64(key) for key in keys)
+    strip_stats = new_strip_stats(prior, n_obs, caps.shape[0])
 
     def assign(strip: int) -> None:
         bounds = strip_bounds(n_obs, strip)
@@ -281,42 +275,3 @@ def measure(target: Target, state: ChainState, rng: np.random.Generator) -> Meas
     log_weights, log_rest, params = draw_measure(target.prior, state.stats, target.alpha, rng)
     order = np.argsort(-log_weights, kind="stable")
     return Measure(np.exp(log_weights[order]), log_rest, params[order], order)
-
-
-def make_plan(kernel_name: str, target: Target, state: ChainState, n_attempts: int) -> Plan:
-    """Decide how to spend a draw: about a millisecond, where data are small.
-
-    A count of work, not a clock, decides, so that a seed always gives the same draws.
-
-    Parameters
-    ----------
-    kernel_name : str
-        A key of `KERNELS`.
-    target : Target
-    state : ChainState
-        Its number of clusters is taken as typical.
-    n_attempts : int
-        Split/merge attempts per iteration.
-
-    Returns
-    -------
-    Plan
-    """
-    prior, data, alpha = target
-    (n_obs, n_features), n_clusters = data.shape, len(state.stats)
-    work = n_features * (n_features + 1.0)
-    visit = (n_clusters + 1.0) * (80.0 + 2.0 * work)
-    if kernel_name == "collapsed":
-        return Plan(_affordable(n_obs * visit), n_attempts, np.empty(0, np.int64))
-    sweep = 5e3 + n_obs * (20.0 + n_clusters * (2.0 + 0.03 * work))
-    attempts = n_attempts * (1e4 + (40.0 + work) * n_obs / n_clusters)
-    focus = np.empty(0, np.int64)
-    if n_features >= _FOCUS_FROM_FEATURES:
-        odds = log_founding_odds(prior, data, state.stats, alpha)
-        focus = choose_focus(odds, max(1, int(_FOCUS_SHARE * sweep / visit)))
-    return Plan(_affordable(sweep + attempts + len(focus) * visit), n_attempts, focus)
-
-
-def _affordable(nanoseconds: float) -> int:
-    """Number of iterations that fit in a draw."""
-    return max(1, min(_MOST_ITERATIONS, int(_DRAW_NANOSECONDS / nanoseconds)))

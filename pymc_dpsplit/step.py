@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from arviz_stats.base import array_stats
 from pymc.model import Model, modelcontext
 from pymc.pytensorf import compile as compile_function
 from pymc.sampling import mcmc
@@ -19,6 +20,7 @@ from pymc.step_methods.compound import BlockedStep, Competence, CompoundStep, St
 from pymc.step_methods.state import dataclass_state
 from pymc.util import get_random_generator
 from pytensor.graph.traversal import explicit_graph_inputs
+from rich.markup import escape
 from rich.progress import TextColumn
 from rich.table import Column
 
@@ -30,12 +32,19 @@ from pymc_dpsplit.moves.tally import (
     SPLITS_ACCEPTED,
     SPLITS_PROPOSED,
 )
-from pymc_dpsplit.variables import MixtureVariables, find_mixtures, is_owned
+from pymc_dpsplit.plan import lengthen, make_plan
+from pymc_dpsplit.variables import MixtureVariables, is_owned, mixtures_of, refuse_dependents
 
 # Greedy moves are used in the first third of tuning, and no longer than this.
 _MOST_GREEDY_DRAWS = 100
 # Draws of tuning between two plans.
 _REPLAN_EVERY = 25
+# Statistics of the partition by which mixing is judged.
+_MIXING = ("occupied", "entropy", "log_joint")
+# Fewer draws say nothing about autocorrelation.
+_LEAST_HISTORY = 50
+# What PyMC gives to every step method, besides the options.
+_ARGUMENTS_OF_PYMC = ("model", "rng", "initial_point", "compile_kwargs", "blocked")
 
 
 @dataclass(frozen=True)
@@ -45,15 +54,15 @@ class Options:
     See `DPSplitMerge` for their meaning.
     """
 
-    kernel: str = "exact"
-    threads: int = 1
-    attempts: int = 2
-    iterations: int | None = None
-    start_clusters: int | None = None
-    keep_labels: bool = False
+    kernel: str
+    threads: int
+    attempts: int
+    iterations: int | None
+    start_clusters: int | None
+    keep_labels: bool
 
     def __post_init__(self) -> None:
-        if self.kernel not in sampler.KERNELS:
+        if not isinstance(self.kernel, str) or self.kernel not in sampler.KERNELS:
             known = ", ".join(repr(name) for name in sampler.KERNELS)
             raise ValueError(f"kernel={self.kernel!r} is not known; choose one of {known}.")
         for name, least in {"threads": 1, "attempts": 0}.items():
@@ -61,43 +70,23 @@ class Options:
         for name in ("iterations", "start_clusters"):
             if getattr(self, name) is not None:
                 _check_integer(name, getattr(self, name), 1)
-        if not isinstance(self.keep_labels, bool):
-            raise ValueError(f"keep_labels={self.keep_labels!r} must be True or False.")
+        if not isinstance(self.keep_labels, bool | np.bool_):
+            raise ValueError(f"keep_labels={self.keep_labels!r} is neither; give True or False.")
 
 
 def _check_integer(name: str, value: Any, least: int) -> None:
     is_integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not is_integer or value < least:
-        raise ValueError(f"{name}={value!r} must be an integer of at least {least}.")
+        raise ValueError(f"{name}={value!r} is out of range; give an integer of at least {least}.")
 
 
-def _options_from(given: dict[str, Any]) -> Options:
-    """Check the names of the options and build them."""
-    known = tuple(Options.__dataclass_fields__)
+def _refuse_unknown_options(given: Any) -> None:
+    options = tuple(Options.__dataclass_fields__)
     for name in given:
-        if name not in known:
+        if name not in (*options, *_ARGUMENTS_OF_PYMC):
             raise ValueError(
-                f"{name!r} is not an option of dpsplit; the options are {', '.join(known)}."
+                f"{name!r} is not an option of dpsplit; choose among {', '.join(options)}."
             )
-    return Options(**given)
-
-
-def _mixtures_of(vars: Any, model: Model) -> list[MixtureVariables]:
-    """Mixtures to which `vars` (variables or their values; None for all) belong."""
-    mixtures = list(find_mixtures(model).values())
-    if vars is None:
-        return mixtures
-    given = {model.values_to_rvs.get(var, var) for var in np.atleast_1d(vars)}
-    chosen = [mixture for mixture in mixtures if given & set(mixture.owned)]
-    owned = {rv for mixture in chosen for rv in mixture.owned}
-    strangers = sorted(str(var.name) for var in given - owned if var not in model.observed_RVs)
-    missing = sorted(str(var.name) for var in owned - given)
-    if not chosen or missing or (strangers and len(given) > len(owned)):
-        raise ValueError(
-            "DPSplitMerge samples all variables of a mixture and no others: "
-            f"add {missing}, leave out {strangers}."
-        )
-    return chosen
 
 
 def _reader(
@@ -112,7 +101,7 @@ def _reader(
     function = compile_function(
         ins, outs, on_unused_input="ignore", trust_input=True, **compile_kwargs
     )
-    ins_names = [var.name for var in ins]
+    ins_names = [str(var.name) for var in ins]
 
     def read(point: dict[str, np.ndarray]) -> tuple[float, dict[str, np.ndarray]]:
         alpha, *numbers = function(*(point[name] for name in ins_names))
@@ -124,6 +113,15 @@ def _reader(
     return read
 
 
+def autocorrelation_time(history: np.ndarray) -> float:
+    """Longest autocorrelation time of the columns (T, q), in rows; 1 if T is small."""
+    varying = history[:, np.ptp(history, axis=0) > 0] if len(history) else history
+    if len(history) < _LEAST_HISTORY or not varying.shape[1]:
+        return 1.0
+    sizes = [array_stats.ess(column[None], chain_axis=0, draw_axis=1) for column in varying.T]
+    return float(len(history) / min(sizes))
+
+
 @dataclass_state
 class DPSplitMergeState(StepMethodState):
     """All that a chain needs to go on: PyMC saves and restores it."""
@@ -133,6 +131,7 @@ class DPSplitMergeState(StepMethodState):
     n_done: int = 0
     n_iterations: int = 1
     focus: np.ndarray | None = None
+    history: np.ndarray
 
 
 class DPSplitMerge(BlockedStep):
@@ -145,6 +144,16 @@ class DPSplitMerge(BlockedStep):
     ----------
     vars : sequence of variables
         Variables of one or more mixtures; several mixtures get a step each.
+    model : pymc.Model, optional
+        By default the one of the context.
+    rng : numpy.random.Generator or int, optional
+        `pm.sample` sets one for every chain.
+    initial_point : dict, optional
+        Not used: given by `pm.sample` to every step method.
+    compile_kwargs : dict, optional
+        Arguments for the function that computes alpha and the hyperparameters.
+    blocked : bool
+        Not used: the variables of a mixture always move together.
     kernel : {"exact", "collapsed"}
         ``"exact"``: a floored-slice sweep over all labels, then split/merge attempts.
         ``"collapsed"``: collapsed Gibbs (Neal 2000, algorithm 3), sequential.  Both leave the
@@ -154,22 +163,20 @@ class DPSplitMerge(BlockedStep):
     attempts : int
         Split/merge attempts per iteration.
     iterations : int, optional
-        Iterations per draw.  By default as many as cost about a millisecond, at most 24;
-        chosen from the numbers of observations and of clusters at the end of tuning, then
-        kept.
+        Iterations per draw.  By default as many as cost little beside PyMC itself, and more,
+        up to 50 ms a draw, for a chain that the second half of tuning shows to mix slowly;
+        then kept.
     start_clusters : int, optional
         Number of clusters to start from.  By default each chain draws it log-uniformly from
         1 to min(50, N), so that chains start over-dispersed.
     keep_labels : bool
         Store the labels of every draw in ``sample_stats`` as ``{name}_labels``.
-    model : pymc.Model, optional
-    rng : numpy.random.Generator, optional
-        Set by PyMC for every chain.
 
     Raises
     ------
     ValueError
-        If an option is not known or out of range, or the variables are not of a mixture.
+        If an option is not known or out of range, if the variables are not those of a mixture, or
+        if anything but Deterministics and its own observations depends on the mixture.
 
     References
     ----------
@@ -193,9 +200,10 @@ class DPSplitMerge(BlockedStep):
 
     def __new__(cls, vars: Any = None, *, model: Model | None = None, **kwargs: Any) -> Any:
         model = modelcontext(model)
-        chosen = _mixtures_of(vars, model)
-        if len(chosen) <= 1:
-            return super().__new__(cls, vars or list(model.free_RVs), model=model, **kwargs)
+        _refuse_unknown_options(kwargs)
+        chosen = mixtures_of(vars, model)
+        if len(chosen) == 1:
+            return super().__new__(cls, chosen[0].owned, model=model, **kwargs)
         rngs = get_random_generator(kwargs.pop("rng", None)).spawn(len(chosen))
         steps = []
         for mixture, rng in zip(chosen, rngs, strict=True):
@@ -214,12 +222,18 @@ class DPSplitMerge(BlockedStep):
         initial_point: Any = None,
         compile_kwargs: dict[str, Any] | None = None,
         blocked: bool = True,
-        **options: Any,
+        kernel: str = "exact",
+        threads: int = 1,
+        attempts: int = 2,
+        iterations: int | None = None,
+        start_clusters: int | None = None,
+        keep_labels: bool = False,
     ) -> None:
         del initial_point, blocked
         model = modelcontext(model)
-        self.options = _options_from(options)
-        (self.mixture,) = _mixtures_of(vars, model)
+        self.options = Options(kernel, threads, attempts, iterations, start_clusters, keep_labels)
+        (self.mixture,) = mixtures_of(vars, model)
+        refuse_dependents(self.mixture, model)
         self.vars = [model.rvs_to_values[rv] for rv in self.mixture.owned]
         self.rng = get_random_generator(rng)
         self._read = _reader(self.mixture, model, compile_kwargs or {})
@@ -231,7 +245,7 @@ class DPSplitMerge(BlockedStep):
 
     def _declare_stats(self) -> None:
         name = self.mixture.name
-        self.stats_dtypes_shapes = {
+        self.stats_dtypes_shapes: dict[str, tuple[Any, list[int]]] = {
             f"{name}_log_joint": (np.float64, []),
             f"{name}_entropy": (np.float64, []),
             f"{name}_largest_share": (np.float64, []),
@@ -256,6 +270,7 @@ class DPSplitMerge(BlockedStep):
         self.n_done = 0
         self.n_iterations = 1
         self.focus: np.ndarray | None = None
+        self.history = np.empty((0, len(_MIXING)))
         self._state: sampler.ChainState | None = None
         self._pool: ThreadPoolExecutor | None = None
 
@@ -271,6 +286,7 @@ class DPSplitMerge(BlockedStep):
         super().setup_chain(rng, tune, draws)
         self._forget()
         self.n_tune = tune
+        self.history = np.empty((tune // 2, len(_MIXING)))
 
     def step(self, point: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], list[Any]]:
         """Advance the chain by one draw.
@@ -289,9 +305,7 @@ class DPSplitMerge(BlockedStep):
         target = self._target(point)
         state = self._chain_state(target)
         plan = self._planned(target, state)
-        state, tally = sampler.advance(
-            self._form(), target, state, self.rng, plan, self._threads()
-        )
+        state, tally = sampler.advance(self._form(), target, state, self.rng, plan, self._threads())
         self.labels, self._state = state.labels, state
         self.n_done += 1
         measure = sampler.measure(target, state, self.rng)
@@ -302,6 +316,7 @@ class DPSplitMerge(BlockedStep):
             self.mixture.component.unpack(measure.params, self._shift),
         )
         stats = self._stats(target, state, tally, plan.n_iterations)
+        self._remember(stats)
         stats[f"{self.mixture.name}_seconds"] = time.perf_counter() - began
         return {**point, **values}, [stats]
 
@@ -331,14 +346,23 @@ class DPSplitMerge(BlockedStep):
         return sampler.KERNELS[self.options.kernel]
 
     def _planned(self, target: sampler.Target, state: sampler.ChainState) -> sampler.Plan:
-        """Plan of this draw: made anew now and then during tuning, then kept."""
-        is_due = self.n_done <= self.n_tune and self.n_done % _REPLAN_EVERY == 0
-        if self.focus is None or is_due or self.n_done == self.n_tune:
-            plan = sampler.make_plan(self.options.kernel, target, state, self.options.attempts)
-            self.focus, self.n_iterations = plan.focus, plan.n_iterations
-            if self.options.iterations is not None:
-                self.n_iterations = self.options.iterations
-        return sampler.Plan(self.n_iterations, self.options.attempts, self.focus)
+        """Plan of this draw: made anew in the first half of tuning, frozen after the second."""
+        kernel, attempts = self.options.kernel, self.options.attempts
+        first_half = self.n_tune - len(self.history)
+        if self.focus is None or (self.n_done < first_half and self.n_done % _REPLAN_EVERY == 0):
+            plan = make_plan(kernel, target, state, attempts)
+            self.n_iterations, self.focus = plan.n_iterations, plan.focus
+        plan = sampler.Plan(self.options.iterations or self.n_iterations, attempts, self.focus)
+        if self.options.iterations is None and self.n_done == self.n_tune:
+            plan = lengthen(plan, kernel, target, state, autocorrelation_time(self.history))
+            self.n_iterations = plan.n_iterations
+        return plan
+
+    def _remember(self, stats: dict[str, Any]) -> None:
+        """Keep what the second half of tuning shows of how the chain mixes."""
+        row = self.n_done - 1 - (self.n_tune - len(self.history))
+        if 0 <= row < len(self.history):
+            self.history[row] = [stats[f"{self.mixture.name}_{key}"] for key in _MIXING]
 
     def _threads(self) -> ThreadPoolExecutor | None:
         """Pool of threads, made in the process that uses it."""
@@ -373,7 +397,8 @@ class DPSplitMerge(BlockedStep):
 
     def _progressbar_config(self, n_chains: int = 1) -> tuple[list[Any], dict[str, list[Any]]]:
         key = f"{self.mixture.name}_k"
-        column = Column(f"K[{self.mixture.name}]", ratio=1)
+        # Escaped, as rich takes brackets for markup.
+        column = Column(escape(f"K[{self.mixture.name}]"), ratio=1)
         field = TextColumn("{task.fields[" + key + "]}", table_column=column)
         return [field], {key: [0] * n_chains}
 

@@ -1,8 +1,44 @@
-"""Checks of hyperparameters, shared by the families: one sentence per fault."""
+"""Checks of hyperparameters and observations, shared by the families: one sentence per fault."""
 
 from typing import Any
 
 import numpy as np
+
+_LONGEST_SHOWN = 60
+
+
+def _shown(value: Any) -> str:
+    """Return a value as a message shows it: on one line, and by its shape if it is long."""
+    text = " ".join(repr(value).split())
+    if len(text) <= _LONGEST_SHOWN:
+        return text
+    shape = getattr(value, "shape", None)
+    kind = type(value).__name__
+    return f"<{kind}>" if shape is None else f"<{kind} of shape {tuple(shape)}>"
+
+
+def _real_array(value: Any) -> tuple[np.ndarray, str]:
+    """Convert to float64; return the array, and what is wrong with `value` ("" if nothing is).
+
+    NumPy alone would read numbers off strings, drop imaginary parts and ignore masks.
+    """
+    nothing = np.empty(0)
+    if isinstance(value, np.ma.MaskedArray):
+        value = np.ma.filled(value.astype(object), np.nan) if np.any(value.mask) else value.data
+    try:
+        array = value.to_numpy() if hasattr(value, "to_numpy") else np.asarray(value)
+    except ValueError:
+        return nothing, "is ragged: its rows differ in length"
+    if array.dtype.kind not in "biufO":
+        return nothing, f"has dtype {array.dtype}, which is not numeric"
+    if array.dtype.kind == "O":
+        odd = [type(v).__name__ for v in array.flat if isinstance(v, str | bytes | complex)]
+        if odd:
+            return nothing, f"holds entries of type {odd[0]}, which are not numbers"
+    try:
+        return array.astype(np.float64), ""
+    except (TypeError, ValueError, OverflowError):
+        return nothing, "holds entries that are not numbers"
 
 
 def as_floats(name: str, value: Any) -> np.ndarray:
@@ -21,16 +57,18 @@ def as_floats(name: str, value: Any) -> np.ndarray:
     Raises
     ------
     ValueError
-        If it is not numeric, not rectangular, or not finite.
+        If it is not of real numbers, not rectangular, or not finite.
     """
-    try:
-        array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
+    array, fault = _real_array(value)
+    if fault or np.asarray(value).dtype == bool:
         raise ValueError(
-            f"{name}={value!r} is not numeric; give a number, an array or a PyMC variable."
-        ) from None
+            f"{name}={_shown(value)} {fault or 'is a truth value'}; give a number, an array of "
+            "numbers or a PyMC variable."
+        )
     if not np.isfinite(array).all():
-        raise ValueError(f"{name}={value!r} has NaN or infinite entries; give finite numbers.")
+        raise ValueError(
+            f"{name}={_shown(value)} has NaN or infinite entries; give finite numbers."
+        )
     return array
 
 
@@ -49,7 +87,7 @@ def positive_vector(name: str, value: Any, n_features: int) -> np.ndarray:
     """Check a positive number, or vector of one per feature; return shape (n_features,)."""
     array = real_vector(name, value, n_features)
     if not (array > 0).all():
-        raise ValueError(f"{name}={value!r} must be positive; give numbers above 0.")
+        raise ValueError(f"{name}={_shown(value)} must be positive; give numbers above 0.")
     return array
 
 
@@ -65,7 +103,7 @@ def positive_scalar(name: str, value: Any) -> float:
     """Check a positive number."""
     number = real_scalar(name, value)
     if not number > 0:
-        raise ValueError(f"{name}={value!r} must be positive; give a number above 0.")
+        raise ValueError(f"{name}={_shown(value)} must be positive; give a number above 0.")
     return number
 
 
@@ -96,7 +134,9 @@ def positive_definite(name: str, value: Any, n_features: int) -> np.ndarray:
 
 def rows_of(observed: Any, row_ndim: int) -> np.ndarray:
     """Check observations as numbers: finite, not empty, (N,) or (N, D); return (N, D)."""
-    array = observed_array(observed)
+    array, fault = _real_array(observed)
+    if fault:
+        raise ValueError(f"observed {fault}; give numbers, and encode categories first.")
     if array.ndim != row_ndim + 1:
         wanted = "(N,)" if row_ndim == 0 else "(N, D)"
         other = "MvNormal or DiagNormal" if row_ndim == 0 else "Normal"
@@ -115,22 +155,3 @@ def rows_of(observed: Any, row_ndim: int) -> np.ndarray:
             "component cannot impute; drop those rows or fill them in first."
         )
     return np.ascontiguousarray(array.reshape(array.shape[0], -1))
-
-
-def observed_array(observed: Any) -> np.ndarray:
-    """Convert observations (NumPy, pandas, polars, xarray) to float64, or say what they are."""
-    if isinstance(observed, np.ma.MaskedArray):
-        observed = observed.filled(np.nan) if observed.mask.any() else observed.data
-    array = observed.to_numpy() if hasattr(observed, "to_numpy") else np.asarray(observed)
-    if array.dtype.kind not in "biuf" and not (array.dtype == object and array.size):
-        raise ValueError(
-            f"observed has dtype {array.dtype}, which is not numeric; give numbers, and encode "
-            "categories first."
-        )
-    try:
-        return np.asarray(array, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(
-            "observed holds entries that are not numbers; give numbers, and encode categories "
-            "first."
-        ) from None

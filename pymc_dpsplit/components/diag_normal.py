@@ -5,7 +5,8 @@ Murphy (2007), "Conjugate Bayesian analysis of the Gaussian distribution", secti
 docs/method.md, eq. (21)-(23).
 
 Layout.  stats: n, sums (D), sums of squares (D).  params: log normaliser, mu (D),
-1 / sigma (D).  cache: log normaliser, n, then per feature the posterior mean (D) and b_n (D).
+1 / sigma (D).  cache: log normaliser, n, then per feature the posterior mean (D) and b_n (D),
+then the log of what removals since it was filled have left of b_n.
 """
 
 import math
@@ -21,6 +22,9 @@ from pymc_dpsplit.kernels.random import draw_log_gamma
 from pymc_dpsplit.kernels.tiles import TILE, load_dense_tile
 
 _LOG_2PI = math.log(2.0 * math.pi)
+# Removals that leave less than this of some b_n, all in all, have lost half the digits.
+_LEAST_KEPT = 1e-8
+_LOG_LEAST_KEPT = math.log(_LEAST_KEPT)
 
 
 class DiagNormalPrior(NamedTuple):
@@ -205,7 +209,7 @@ def _tile_size(prior):
 
 @base.implements(base.cache_size, DiagNormalPrior)
 def _cache_size(prior):
-    return 2 + 2 * prior.mu0.shape[0]
+    return 3 + 2 * prior.mu0.shape[0]
 
 
 @base.implements(base.load_tile, DiagNormalPrior)
@@ -300,6 +304,7 @@ def _fill_cache(prior, stats, cache):
         mean, _, _, b_n = _posterior(prior, stats[0], stats[1 + d], stats[1 + n_features + d], d)
         cache[2 + d] = mean
         cache[2 + n_features + d] = b_n
+    cache[-1] = 0.0
     _refresh_normaliser(prior, cache)
 
 
@@ -320,7 +325,7 @@ def _cache_add(prior, data, i, cache):
 def _cache_remove(prior, data, i, cache):
     n_features = data.shape[1]
     n = cache[1]
-    sound = True
+    kept = 1.0
     for d in range(n_features):
         kappa_n = prior.kappa0[d] + n
         gap = data[i, d] - cache[2 + d]
@@ -328,12 +333,16 @@ def _cache_remove(prior, data, i, cache):
         after = before - 0.5 * kappa_n / (kappa_n - 1.0) * gap * gap
         cache[2 + d] -= gap / (kappa_n - 1.0)
         cache[2 + n_features + d] = after
-        # Nearly all of b_n has cancelled: the digits left are too few.
-        sound = sound and after > 1e-8 * before and after >= prior.b0[d] * (1.0 - 1e-8)
+        kept = min(kept, after / before)
     cache[1] = n - 1.0
-    if sound:
-        _refresh_normaliser(prior, cache)
-    return sound
+    if not kept > _LEAST_KEPT:
+        return False
+    # Cancellation adds up over removals: what one leaves inexact the next may expose.
+    cache[-1] += math.log(kept)
+    if cache[-1] < _LOG_LEAST_KEPT:
+        return False
+    _refresh_normaliser(prior, cache)
+    return True
 
 
 @base.implements(base.log_predictive, DiagNormalPrior)

@@ -6,7 +6,8 @@ section 3.6, and docs/method.md, eq. (24)-(27).
 Layout, with P = D rounded up to a multiple of 4 if D > 2.  stats: n, sums (D), lower triangle
 of the sum of outer products, by rows.  params: log normaliser, c = W mu (P), whitening matrix W
 (P x P, lower, zero elsewhere): the density is that of W x - c being standard normal.
-cache: log predictive normaliser, n, posterior mean (D), Cholesky factor of psi_n (D x D), scratch (D).
+cache: log predictive normaliser, n, log of what removals since it was filled have left of the
+determinant of the factor, posterior mean (D), Cholesky factor of psi_n (D x D), scratch (D).
 """
 
 import math
@@ -249,7 +250,7 @@ def _tile_size(prior):
 @base.implements(base.cache_size, MvNormalPrior)
 def _cache_size(prior):
     n_features = prior.mu0.shape[0]
-    return 2 + 2 * n_features + n_features * n_features
+    return 3 + 2 * n_features + n_features * n_features
 
 
 @base.implements(base.load_tile, MvNormalPrior)
@@ -331,7 +332,7 @@ def _mean_parameters(prior, stats, params):
 @kernel
 def _factor_in(cache, n_features):
     """View of the Cholesky factor of psi_n within a cache."""
-    return cache[2 + n_features : -n_features].reshape(n_features, n_features)
+    return cache[3 + n_features : -n_features].reshape(n_features, n_features)
 
 
 @kernel
@@ -353,8 +354,9 @@ def _refresh_normaliser(prior, cache):
 def _fill_cache(prior, stats, cache):
     n_features = prior.mu0.shape[0]
     cache[1] = stats[0]
+    cache[2] = 0.0
     factor = _factor_in(cache, n_features)
-    fill_posterior(prior, stats, cache[2 : 2 + n_features], factor)
+    fill_posterior(prior, stats, cache[3 : 3 + n_features], factor)
     _refresh_normaliser(prior, cache)
 
 
@@ -366,8 +368,8 @@ def _cache_add(prior, data, i, cache):
     gap = cache[-n_features:]
     scale = math.sqrt(kappa_n / (kappa_n + 1.0))
     for d in range(n_features):
-        difference = data[i, d] - cache[2 + d]
-        cache[2 + d] += difference / (kappa_n + 1.0)
+        difference = data[i, d] - cache[3 + d]
+        cache[3 + d] += difference / (kappa_n + 1.0)
         gap[d] = scale * difference
     factor = _factor_in(cache, n_features)
     rank_one_inplace(factor, gap, 1.0)
@@ -383,22 +385,23 @@ def _cache_remove(prior, data, i, cache):
     gap = cache[-n_features:]
     scale = math.sqrt(kappa_n / (kappa_n - 1.0))
     for d in range(n_features):
-        difference = data[i, d] - cache[2 + d]
-        cache[2 + d] -= difference / (kappa_n - 1.0)
+        difference = data[i, d] - cache[3 + d]
+        cache[3 + d] -= difference / (kappa_n - 1.0)
         gap[d] = scale * difference
     cache[1] -= 1.0
     factor = _factor_in(cache, n_features)
     before = log_diagonal_sum(factor)
     sound = rank_one_inplace(factor, gap, -1.0)
     if sound:
-        # det(after) / det(before) far below 1: most digits have cancelled.
-        sound = log_diagonal_sum(factor) - before > _LOG_DIGITS
+        # Cancellation adds up over removals: what one leaves inexact the next may expose.
+        cache[2] += log_diagonal_sum(factor) - before
+        sound = cache[2] > _LOG_DIGITS
     if sound:
         _refresh_normaliser(prior, cache)
     return sound
 
 
-# A downdate that shrinks the determinant's root by more than this has lost half its digits.
+# Downdates that shrink the determinant's root by more than this, all in all, lose half its digits.
 _LOG_DIGITS = math.log(1e-4)
 
 
@@ -409,7 +412,7 @@ def _log_predictive(prior, data, i, cache):
     kappa_n = prior.kappa0 + cache[1]
     gap = cache[-n_features:]
     for d in range(n_features):
-        gap[d] = data[i, d] - cache[2 + d]
+        gap[d] = data[i, d] - cache[3 + d]
     factor = _factor_in(cache, n_features)
     squared = squared_solve(factor, gap) * kappa_n / (kappa_n + 1.0)
     return cache[0] - 0.5 * (prior.nu0 + cache[1] + 1.0) * math.log1p(squared)

@@ -36,6 +36,7 @@ def hash_uniform(key, index):
     before each: streams of keys that differ by a multiple of the increment stay unrelated.
     Fifty-two bits and a half-step offset, exact in float64, keep the result away from 0 and 1.
     """
+    key = np.uint64(key)  # a signed one would be shifted arithmetically below
     x = key + np.uint64(index) * _GOLDEN
     x = (x ^ (x >> _SHIFT30)) * _MIX1
     x = (x ^ (x >> _SHIFT27)) * _MIX2

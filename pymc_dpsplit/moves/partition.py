@@ -85,21 +85,30 @@ def apply_merge(labels, stats, a, b):
 
 @kernel
 def log_joint(prior, stats, alpha):
-    """Log density of data and partition, weights and parameters summed out, eq. (4)."""
-    total = math.lgamma(alpha) + stats.shape[0] * math.log(alpha)
-    n_obs = 0.0
-    for k in range(stats.shape[0]):
-        n_obs += stats[k, 0]
-        total += math.lgamma(stats[k, 0]) + log_marginal(prior, stats[k])
-    return total - math.lgamma(alpha + n_obs)
+    """Log density of data and partition, weights and parameters summed out, eq. (4).
+
+    Terms are added in order of size: the same partition gives the same number however its
+    clusters are numbered, or ranks of draws would tell chains apart by rounding.
+    """
+    n_clusters = stats.shape[0]
+    terms = np.empty(n_clusters)
+    for k in range(n_clusters):
+        terms[k] = math.lgamma(stats[k, 0]) + log_marginal(prior, stats[k])
+    n_obs = stats[:, 0].sum()
+    constant = math.lgamma(alpha) - math.lgamma(alpha + n_obs) + n_clusters * math.log(alpha)
+    return constant + np.sort(terms).sum()
 
 
 @kernel
 def entropy(stats):
-    """Entropy of the partition in nats: minus the sum of p log p of the cluster shares."""
-    n_obs = stats[:, 0].sum()
+    """Entropy of the partition in nats: minus the sum of p log p of the cluster shares.
+
+    Added in order of size, for the reason given at `log_joint`.
+    """
+    sizes = np.sort(stats[:, 0])
+    n_obs = sizes.sum()
     total = 0.0
-    for k in range(stats.shape[0]):
-        share = stats[k, 0] / n_obs
+    for k in range(sizes.shape[0]):
+        share = sizes[k] / n_obs
         total -= share * math.log(share)
     return total

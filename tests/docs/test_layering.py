@@ -18,7 +18,7 @@ PACKAGE = "pymc_dpsplit"
 ROOT = Path(__file__).resolve().parents[2]
 
 _PARTS = {"kernels", "components", "moves"}
-_CORE = _PARTS | {"sampler", "variables"}
+_CORE = _PARTS | {"sampler", "plan", "variables"}
 _ALL = _CORE | {"convergence", "mixture", "step", "posterior", "demo", "cli", PACKAGE}
 
 # Each unit with the other units it may import.  The package itself, that is its public names,
@@ -28,6 +28,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "components": {"kernels"},
     "moves": {"components", "kernels"},
     "sampler": _PARTS,
+    "plan": _PARTS | {"sampler"},
     "variables": _PARTS,
     "convergence": _CORE,
     "mixture": _CORE | {"convergence"},
@@ -49,6 +50,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "components": _NUMERICS,
     "moves": _NUMERICS,
     "sampler": _NUMERICS,
+    "plan": _NUMERICS,
     "variables": _FACE,
     "convergence": _FACE | _ARVIZ,
     "mixture": _FACE | _ARVIZ,

@@ -6,6 +6,7 @@ Each is a real mistake: the first two are those of published and shipped sampler
 import numpy as np
 
 from pymc_dpsplit import sampler
+from pymc_dpsplit.kernels.random import draw_key
 from pymc_dpsplit.moves.assignment import (
     assign_strip,
     finish_sweep,
@@ -18,11 +19,10 @@ from pymc_dpsplit.moves.informed import log_division_probability, propose_split
 from pymc_dpsplit.moves.measure import break_remainder, draw_measure
 from pymc_dpsplit.moves.partition import apply_merge, apply_split, log_split_ratio
 from pymc_dpsplit.moves.selection import draw_cluster, draw_pair, log_marginals
-from pymc_dpsplit.kernels.random import draw_key
 from tests.support.moves import Move, sweep
 
 
-def _assign(prior, data, labels, log_weights, params, caps, rng):  # noqa: ANN001, ANN202
+def _assign(prior, data, labels, log_weights, params, caps, rng):
     strip_stats = new_strip_stats(prior, len(labels), len(caps))
     keys = np.uint64(draw_key(rng)), np.uint64(draw_key(rng))
     assign_strip(
@@ -31,14 +31,14 @@ def _assign(prior, data, labels, log_weights, params, caps, rng):  # noqa: ANN00
     return finish_sweep(labels, strip_stats)
 
 
-def _emptying(prior, data, labels, stats, alpha, rng):  # noqa: ANN001, ANN202
+def _emptying(prior, data, labels, stats, alpha, rng):
     """Labels among the occupied clusters only: clusters die and are never born."""
     log_weights, _, params = draw_measure(prior, stats, alpha, rng)
     caps = np.full(len(log_weights), 1.0 / len(labels))
     return _assign(prior, data, labels, log_weights, params, caps, rng)
 
 
-def _shifted(prior, data, labels, stats, alpha, rng):  # noqa: ANN001, ANN202
+def _shifted(prior, data, labels, stats, alpha, rng):
     """Slices reach beyond the weight of small atoms, and nothing makes up for it."""
     floor = 1.0 / len(labels)
     log_weights, log_rest, params = draw_measure(prior, stats, alpha, rng)
@@ -49,13 +49,13 @@ def _shifted(prior, data, labels, stats, alpha, rng):  # noqa: ANN001, ANN202
     return _assign(prior, data, labels, log_weights, params, caps, rng)
 
 
-def _uncompensated(prior, data, labels, stats, alpha, rng):  # noqa: ANN001, ANN202
+def _uncompensated(prior, data, labels, stats, alpha, rng):
     """An exact sweep, then splits accepted without the probability of the division."""
     stats = slice_sweep(prior, data, labels, stats, alpha, rng)
     return greedy_attempt(prior, data, labels, stats, alpha, rng, np.zeros(4, np.int64))
 
 
-def _unselected(prior, data, labels, stats, alpha, rng):  # noqa: ANN001, ANN202
+def _unselected(prior, data, labels, stats, alpha, rng):
     """The informed move without the probabilities of choosing the cluster and the pair."""
     log_u = -rng.standard_exponential()
     if rng.random() < 0.5:
@@ -75,7 +75,7 @@ def _unselected(prior, data, labels, stats, alpha, rng):  # noqa: ANN001, ANN202
     return apply_merge(labels, stats, a, b)
 
 
-def _doubled(prior, data, labels, stats, alpha, rng):  # noqa: ANN001, ANN202
+def _doubled(prior, data, labels, stats, alpha, rng):
     """Collapsed Gibbs that sees twice the concentration."""
     return sampler.collapsed_sweep(prior, data, labels, stats, 2.0 * alpha, rng)
 

@@ -24,72 +24,72 @@ def flat_target(n_obs: int, alpha: float) -> Target:
 
 
 @base.implements(base.stats_size, FlatPrior)
-def _stats_size(prior):  # noqa: ANN001, ANN202
+def _stats_size(prior):
     return 1
 
 
 @base.implements(base.params_size, FlatPrior)
-def _params_size(prior):  # noqa: ANN001, ANN202
+def _params_size(prior):
     return 1
 
 
 @base.implements(base.tile_size, FlatPrior)
-def _tile_size(prior):  # noqa: ANN001, ANN202
+def _tile_size(prior):
     return 1
 
 
 @base.implements(base.cache_size, FlatPrior)
-def _cache_size(prior):  # noqa: ANN001, ANN202
+def _cache_size(prior):
     return 1
 
 
 @base.implements(base.load_tile, FlatPrior)
-def _load_tile(prior, data, rows, tile):  # noqa: ANN001, ANN202
+def _load_tile(prior, data, rows, tile):
     pass
 
 
 @base.implements(base.fill_log_density, FlatPrior)
-def _fill_log_density(prior, tile, params, out, scratch):  # noqa: ANN001, ANN202
+def _fill_log_density(prior, tile, params, out, scratch):
     for t in range(TILE):
         out[t] = 0.0
 
 
 @base.implements(base.add_row, FlatPrior)
-def _add_row(prior, data, i, stats):  # noqa: ANN001, ANN202
+def _add_row(prior, data, i, stats):
     stats[0] += 1.0
 
 
 @base.implements(base.log_marginal, FlatPrior)
-def _log_marginal(prior, stats):  # noqa: ANN001, ANN202
+def _log_marginal(prior, stats):
     return 0.0
 
 
 @base.implements(base.draw_parameters, FlatPrior)
-def _draw_parameters(prior, stats, rng, params):  # noqa: ANN001, ANN202
+def _draw_parameters(prior, stats, rng, params):
     params[0] = 0.0
 
 
 @base.implements(base.mean_parameters, FlatPrior)
-def _mean_parameters(prior, stats, params):  # noqa: ANN001, ANN202
+def _mean_parameters(prior, stats, params):
     params[0] = 0.0
 
 
 @base.implements(base.fill_cache, FlatPrior)
-def _fill_cache(prior, stats, cache):  # noqa: ANN001, ANN202
+def _fill_cache(prior, stats, cache):
     cache[0] = stats[0]
 
 
 @base.implements(base.cache_add, FlatPrior)
-def _cache_add(prior, data, i, cache):  # noqa: ANN001, ANN202
+def _cache_add(prior, data, i, cache):
     cache[0] += 1.0
 
 
 @base.implements(base.cache_remove, FlatPrior)
-def _cache_remove(prior, data, i, cache):  # noqa: ANN001, ANN202
+def _cache_remove(prior, data, i, cache):
     cache[0] -= 1.0
     return True
 
 
 @base.implements(base.log_predictive, FlatPrior)
-def _log_predictive(prior, data, i, cache):  # noqa: ANN001, ANN202
+def _log_predictive(prior, data, i, cache):
     return 0.0

@@ -58,7 +58,7 @@ def partial_scan(
     """A collapsed scan of two thirds of the observations, then of the rest by slices."""
     rows = np.flatnonzero(np.arange(len(state.labels)) % 3 > 0)
 
-    def scan(prior, data, labels, stats, alpha, rng):  # noqa: ANN001, ANN202
+    def scan(prior, data, labels, stats, alpha, rng):
         stats = collapsed_scan(prior, data, labels, stats, rows, alpha, rng)
         return slice_sweep(prior, data, labels, stats, alpha, rng)
 
@@ -80,6 +80,7 @@ MOVES: dict[str, Move] = {
     "anchored": attempt(anchored_attempt),
     "informed": attempt(informed_attempt),
     "collapsed": sweep(collapsed_sweep),
+    "threaded sweep": threaded_sweep,
     "partial scan": partial_scan,
     "exact kernel": kernel("exact"),
 }

@@ -165,7 +165,7 @@ def test_posterior_is_the_chain_of_urn_and_predictives(alpha: float) -> None:
 class Flat:
     """A family that learns nothing."""
 
-    def log_marginal(self, rows: np.ndarray) -> float:  # noqa: ARG002
+    def log_marginal(self, rows: np.ndarray) -> float:
         return 0.0
 
 

@@ -1,0 +1,100 @@
+"""How to spend a draw: how many iterations, and which observations get a scan of their own.
+
+Plans are made during tuning and frozen before the first draw that counts.  Work is counted, not
+timed, so that one seed always gives the same draws.
+"""
+
+import numpy as np
+
+from pymc_dpsplit.moves.focus import choose_focus, log_founding_odds
+from pymc_dpsplit.sampler import ChainState, Plan, Target
+
+# Nanoseconds per draw.  PyMC itself spends about 0.3 ms on one, more so with NUTS beside us: as
+# much again is not felt.  The most is what a chain that mixes badly is given.
+_LEAST, _MOST = 4e5, 5e7
+_MOST_ITERATIONS = 200
+# Draws are wanted this many to an autocorrelation time: fewer waste what the chain did, more
+# are not worth their cost to store.
+_DRAWS_PER_TIME = 4.0
+# Time for the collapsed scan, as a share of that of the sweep.
+_FOCUS_SHARE = 1.0
+# With fewer features the sweep's own births fit often enough that the scan does not pay.
+_FOCUS_FROM_FEATURES = 5
+
+
+def _sweep_cost(n_obs: int, n_features: int, n_clusters: int) -> float:
+    work = n_features * (n_features + 1.0)
+    return 5e3 + n_obs * (30.0 + (n_clusters + 4.0) * (2.0 + 0.05 * work))
+
+
+def _visit_cost(n_features: int, n_clusters: int) -> float:
+    work = n_features * (n_features + 1.0)
+    return (n_clusters + 1.0) * (80.0 + 2.0 * work)
+
+
+def _cost(kernel_name: str, target: Target, state: ChainState, plan: Plan) -> float:
+    """Nanoseconds of an iteration, roughly, on the reference machine."""
+    (n_obs, n_features), n_clusters = target.data.shape, len(state.stats)
+    visit = _visit_cost(n_features, n_clusters)
+    if kernel_name == "collapsed":
+        return n_obs * visit
+    launch = 1e4 + (40.0 + n_features * (n_features + 1.0)) * n_obs / n_clusters
+    sweep = _sweep_cost(n_obs, n_features, n_clusters)
+    return sweep + plan.n_attempts * launch + len(plan.focus) * visit
+
+
+def _iterations_within(nanoseconds: float, cost: float) -> int:
+    return max(1, min(_MOST_ITERATIONS, int(nanoseconds / cost)))
+
+
+def make_plan(kernel_name: str, target: Target, state: ChainState, n_attempts: int) -> Plan:
+    """Plan for the present state, with as many iterations as cost little.
+
+    Parameters
+    ----------
+    kernel_name : str
+        A key of `sampler.KERNELS`.
+    target : Target
+    state : ChainState
+        Taken as typical.
+    n_attempts : int
+        Split/merge attempts per iteration.
+
+    Returns
+    -------
+    Plan
+    """
+    focus = np.empty(0, np.int64)
+    (n_obs, n_features), n_clusters = target.data.shape, len(state.stats)
+    if kernel_name != "collapsed" and n_features >= _FOCUS_FROM_FEATURES:
+        odds = log_founding_odds(target.prior, target.data, state.stats, target.alpha)
+        sweep = _sweep_cost(n_obs, n_features, n_clusters)
+        focus = choose_focus(odds, int(_FOCUS_SHARE * sweep / _visit_cost(n_features, n_clusters)))
+    plan = Plan(1, n_attempts, focus)
+    cost = _cost(kernel_name, target, state, plan)
+    return plan._replace(n_iterations=_iterations_within(_LEAST, cost))
+
+
+def lengthen(
+    plan: Plan, kernel_name: str, target: Target, state: ChainState, draws_per_time: float
+) -> Plan:
+    """Give a chain that mixes slowly more iterations per draw.
+
+    Parameters
+    ----------
+    plan : Plan
+    kernel_name : str
+    target : Target
+    state : ChainState
+    draws_per_time : float
+        Autocorrelation time observed under `plan`, in draws.
+
+    Returns
+    -------
+    Plan
+        With about four draws to an autocorrelation time, if that costs at most 50 ms a draw,
+        and no fewer iterations than `plan`.
+    """
+    wanted = int(np.ceil(plan.n_iterations * draws_per_time / _DRAWS_PER_TIME))
+    allowed = _iterations_within(_MOST, _cost(kernel_name, target, state, plan))
+    return plan._replace(n_iterations=max(plan.n_iterations, min(wanted, allowed)))

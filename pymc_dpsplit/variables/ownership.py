@@ -1,0 +1,79 @@
+"""Whether a step may move the variables it is given, alone."""
+
+from typing import Any
+
+from pymc.model import Model
+from pytensor.graph.basic import Variable
+from pytensor.graph.traversal import ancestors
+
+from pymc_dpsplit.variables.lookup import MixtureVariables, find_mixtures
+
+
+def mixtures_of(vars: Any, model: Model) -> list[MixtureVariables]:
+    """Return the mixtures to which variables belong.
+
+    Parameters
+    ----------
+    vars : sequence of variables, or None
+        Free variables or their values; all of a mixture, and no others.  None for all mixtures.
+    model : pymc.Model
+
+    Returns
+    -------
+    list of MixtureVariables
+
+    Raises
+    ------
+    ValueError
+        If a mixture is given in part, or something else with it, or there is none.
+    """
+    mixtures = list(find_mixtures(model).values())
+    if not mixtures:
+        raise ValueError(
+            "the model has no mixture of which every variable is free; declare one with DPMixture, "
+            "and leave its variables to the step."
+        )
+    if vars is None:
+        return mixtures
+    listed = [vars] if isinstance(vars, Variable) else vars
+    given = {model.values_to_rvs.get(var, var) for var in listed}
+    chosen = [mixture for mixture in mixtures if given & set(mixture.owned)]
+    owned = {rv for mixture in chosen for rv in mixture.owned}
+    missing, strangers = (
+        sorted(str(var.name) for var in difference) for difference in (owned - given, given - owned)
+    )
+    if missing or strangers:
+        faults = [f"add {', '.join(missing)}"] * bool(missing)
+        faults += [f"leave out {', '.join(strangers)}"] * bool(strangers)
+        raise ValueError(
+            "vars must be all variables of a mixture, which move together, and no others; "
+            f"{' and '.join(faults)}."
+        )
+    return chosen
+
+
+def refuse_dependents(mixture: MixtureVariables, model: Model) -> None:
+    """Refuse a model whose density has terms in the mixture that its step does not know.
+
+    Parameters
+    ----------
+    mixture : MixtureVariables
+    model : pymc.Model
+
+    Raises
+    ------
+    ValueError
+        If a potential or another random variable depends on a variable of the mixture.
+    """
+    owned, variables = set(mixture.owned), model.basic_RVs
+    inputs = {rv: rv.owner.inputs for rv in variables if rv not in {*owned, mixture.observed}}
+    inputs |= {potential: [potential] for potential in model.potentials}
+    for term, above in inputs.items():
+        # In the density of a term other variables are values: what is above them does not count.
+        reached = owned.intersection(ancestors(above, blockers=variables))
+        if reached:
+            raise ValueError(
+                f"{term.name} depends on {', '.join(sorted(str(rv.name) for rv in reached))}, but "
+                f"the mixture {mixture.name} is sampled given its own observations alone; make it "
+                "a Deterministic, or compute it from the posterior."
+            )

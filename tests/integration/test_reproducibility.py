@@ -1,0 +1,106 @@
+"""One seed gives the same draws, for any number of threads and cores and any start method."""
+
+import numpy as np
+import pymc as pm
+import pytest
+
+import pymc_dpsplit as dps
+
+# Strips of a sweep are 4096 observations: with so many there are three to share out.
+MANY = 9000
+OPTIONS = {"progressbar": False, "quiet": True, "compute_convergence_checks": False}
+TIMES = ("_seconds", "process_time_diff", "perf_counter_diff", "perf_counter_start")
+
+
+def rows_of_two_clusters(n_obs):
+    rng = np.random.default_rng(11)
+    return rng.normal(size=(n_obs, 2)) + np.where(rng.random(n_obs) < 0.3, 3.0, -3.0)[:, None]
+
+
+def model_of(n_obs, alpha=None):
+    rows = rows_of_two_clusters(n_obs)
+    with pm.Model() as model:
+        concentration = pm.Gamma("alpha", 2, 4) if alpha is None else alpha
+        dps.DPMixture("x", concentration, dps.MvNormal.from_data(rows), observed=rows)
+    return model
+
+
+def sampled(model, **arguments):
+    defaults = {"draws": 10, "tune": 10, "chains": 2, "cores": 1, "random_seed": 4}
+    with model:
+        return pm.sample(**{**defaults, **OPTIONS, **arguments})
+
+
+def differences(one, other):
+    """Names of the variables and statistics that are not identical, times left out."""
+    found = []
+    for group in ("posterior", "sample_stats"):
+        a, b = one[group].to_dataset(), other[group].to_dataset()
+        assert list(a.data_vars) == list(b.data_vars)
+        names = [name for name in a.data_vars if not name.endswith(TIMES)]
+        found += [name for name in names if not a[name].equals(b[name])]
+    return found
+
+
+@pytest.fixture(scope="module")
+def small():
+    return model_of(40)
+
+
+@pytest.fixture(scope="module")
+def small_draws(small):
+    return sampled(small)
+
+
+def test_a_seed_gives_the_same_draws_again(small, small_draws):
+    assert differences(small_draws, sampled(small)) == []
+    assert differences(small_draws, sampled(model_of(40))) == []
+
+
+@pytest.mark.control
+def test_another_seed_gives_other_draws(small, small_draws):
+    found = differences(small_draws, sampled(small, random_seed=5))
+    assert {"alpha", "x_new_weight", "x_weights", "x_mu", "x_cov", "x_log_joint"} <= set(found)
+
+
+@pytest.mark.control
+def test_chains_differ(small_draws):
+    mu = small_draws["posterior"]["x_mu"].to_numpy()
+    assert not np.array_equal(mu[0], mu[1])
+
+
+@pytest.mark.parametrize(
+    "start", ["fork", "forkserver", pytest.param("spawn", marks=pytest.mark.slow)]
+)
+def test_draws_do_not_depend_on_processes(start, small, small_draws):
+    found = differences(small_draws, sampled(small, cores=2, mp_ctx=start))
+    assert found == []
+
+
+def test_draws_do_not_depend_on_cores_with_the_collapsed_kernel(small):
+    options = {"dpsplit": {"kernel": "collapsed"}}
+    one, two = (sampled(small, cores=cores, **options) for cores in (1, 2))
+    assert differences(one, two) == []
+
+
+@pytest.mark.parametrize("n_obs", [40, MANY])
+def test_draws_do_not_depend_on_threads(n_obs):
+    model = model_of(n_obs, alpha=1.0)
+    one, two, four = (sampled(model, dpsplit={"threads": n}) for n in (1, 2, 4))
+    assert differences(one, two) == []
+    assert differences(one, four) == []
+
+
+def test_threads_and_processes_together():
+    model = model_of(MANY, alpha=1.0)
+    one = sampled(model)
+    # Threads of a chain in this process must not get in the way of the processes that follow.
+    threads = {"dpsplit": {"threads": 2}}
+    assert differences(one, sampled(model, **threads)) == []
+    assert differences(one, sampled(model, cores=2, **threads)) == []
+
+
+def test_draws_do_not_depend_on_what_was_sampled_before(small, small_draws):
+    sampled(model_of(25, alpha=3.0), random_seed=99)
+    np.random.default_rng().random()
+    assert differences(small_draws, sampled(small)) == []

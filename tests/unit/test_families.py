@@ -1,0 +1,684 @@
+"""Identities that every component family obeys, and agreement with its naive twin.
+
+Generic over the table of families: a new one is a row there, and a row in `POSTERIOR_LAWS` here.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytensor
+import pytensor.tensor as pt
+import pytest
+from scipy import linalg, stats
+
+from pymc_dpsplit.components.base import (
+    Component,
+    add_row,
+    cache_add,
+    cache_remove,
+    cache_size,
+    draw_parameters,
+    fill_cache,
+    fill_log_density,
+    load_tile,
+    log_marginal,
+    log_predictive,
+    mean_parameters,
+    params_size,
+    stats_size,
+    tile_size,
+)
+from pymc_dpsplit.kernels.jit import kernel
+from pymc_dpsplit.kernels.tiles import TILE, fill_range, new_rows, new_scratch, new_tile
+from tests.support.datasets import DATASETS, HYPERPARAMETERS
+from tests.support.families import FAMILIES, target_of
+from tests.support.statistics import LEVEL, combine
+
+MANY = 8  # features, more than the small data sets have
+N_DRAWS = 20_000
+
+
+# --- the families under test --------------------------------------------------------------
+
+
+class Case(NamedTuple):
+    """A family with hyperparameters and rows, as declared, as kernels see it, and its twin."""
+
+    component: Component
+    values: dict[str, np.ndarray]
+    twin: Any
+    rows: np.ndarray
+    shift: np.ndarray
+    prior: Any
+    data: np.ndarray
+
+
+def sizes_of(name: str) -> tuple[int, ...]:
+    """Numbers of features to test a family with."""
+    return (1,) if FAMILIES[name].component.row_ndim == 0 else (1, 2, 3, MANY)
+
+
+CASES = [(name, n_features) for name in FAMILIES for n_features in sizes_of(name)]
+over_cases = pytest.mark.parametrize(("name", "n_features"), CASES)
+over_datasets = pytest.mark.parametrize("dataset", DATASETS)
+
+
+def hyperparameters_of(name: str, n_features: int) -> dict[str, Any]:
+    """Test hyperparameters of a family, widened where there are many features."""
+    return {
+        key: widened(value, n_features) for key, value in HYPERPARAMETERS[name](n_features).items()
+    }
+
+
+def widened(value: Any, n_features: int) -> Any:
+    """Continue a vector or a matrix to `n_features` features, not quite periodically."""
+    if np.ndim(value) == 0 or len(value) == n_features:
+        return value
+    if np.ndim(value) == 1:
+        return np.resize(value, n_features) + 0.01 * np.arange(n_features)
+    blocks = [value] * (n_features // len(value) + 1)
+    return linalg.block_diag(*blocks)[:n_features, :n_features] + 0.05
+
+
+def rows_of(dataset: str, n_features: int) -> np.ndarray:
+    """Rows of a small data set; many features repeat the three it has, rolled."""
+    rows = DATASETS[dataset](min(n_features, 3))
+    columns = [np.roll(rows[:, j % 3], j // 3) for j in range(n_features)]
+    return np.column_stack(columns)
+
+
+def case_of(name: str, rows: np.ndarray) -> Case:
+    """Set up a family for rows (n, D)."""
+    hyperparameters = hyperparameters_of(name, rows.shape[1])
+    component = FAMILIES[name].component(**hyperparameters)
+    values = component.check(component.hyperparameters, rows.shape[1])
+    target = target_of(component, rows, 1.0)
+    return Case(
+        component,
+        values,
+        FAMILIES[name].twin(**hyperparameters),
+        rows,
+        rows.mean(0),
+        target.prior,
+        target.data,
+    )
+
+
+def some_subsets(n_obs: int, rng: np.random.Generator, n_subsets: int = 12) -> list[np.ndarray]:
+    """Subsets of 0 .. n_obs - 1 in random order: none, one, all, and others."""
+    sizes = [0, 1, n_obs, *rng.integers(2, n_obs, n_subsets)]
+    return [rng.permutation(n_obs)[:size] for size in sizes]
+
+
+# --- operations, callable from Python -----------------------------------------------------
+
+
+@kernel
+def stats_of(prior, data, members):
+    """Statistics of the observations `members`."""
+    out = np.zeros(stats_size(prior))
+    for j in range(members.shape[0]):
+        add_row(prior, data, members[j], out)
+    return out
+
+
+@kernel
+def marginal_of(prior, out):
+    return log_marginal(prior, out)
+
+
+@kernel
+def cache_of(prior, data, members):
+    """Cache of the observations `members`, from their statistics."""
+    cache = np.zeros(cache_size(prior))
+    fill_cache(prior, stats_of(prior, data, members), cache)
+    return cache
+
+
+@kernel
+def enter(prior, data, i, cache):
+    cache_add(prior, data, i, cache)
+
+
+@kernel
+def leave(prior, data, i, cache):
+    return cache_remove(prior, data, i, cache)
+
+
+@kernel
+def predictives(prior, data, cache):
+    """Log predictive density of every observation, (N,)."""
+    out = np.empty(data.shape[0])
+    for i in range(out.shape[0]):
+        out[i] = log_predictive(prior, data, i, cache)
+    return out
+
+
+@kernel
+def densities(prior, data, params):
+    """Log density of every observation under one cluster, (N,)."""
+    rows, tile = new_rows(), new_tile(tile_size(prior))
+    out, values, scratch = np.empty(data.shape[0]), new_scratch(1), new_scratch(4)
+    for first in range(0, data.shape[0], TILE):
+        fill_range(rows, first, data.shape[0])
+        load_tile(prior, data, rows, tile)
+        fill_log_density(prior, tile, params, values, scratch)
+        for t in range(min(TILE, data.shape[0] - first)):
+            out[first + t] = values[t]
+    return out
+
+
+@kernel
+def draws_of(prior, statistics, n_draws, rng):
+    """Posterior draws of the parameters, (n_draws, P)."""
+    out = np.empty((n_draws, params_size(prior)))
+    for s in range(n_draws):
+        draw_parameters(prior, statistics, rng, out[s])
+    return out
+
+
+@kernel
+def plug_in(prior, statistics):
+    """The plug-in estimate, (1, P)."""
+    out = np.empty((1, params_size(prior)))
+    mean_parameters(prior, statistics, out[0])
+    return out
+
+
+# --- marginals, predictives and their caches ----------------------------------------------
+
+
+@over_datasets
+@over_cases
+def test_log_marginal_matches_the_twin(
+    name: str, n_features: int, dataset: str, rng: np.random.Generator
+) -> None:
+    case = case_of(name, rows_of(dataset, n_features))
+    for members in some_subsets(len(case.rows), rng):
+        ours = marginal_of(case.prior, stats_of(case.prior, case.data, members))
+        assert ours == pytest.approx(case.twin.log_marginal(case.rows[members]), rel=1e-9, abs=1e-9)
+
+
+@over_datasets
+@over_cases
+def test_predictives_chain_to_the_marginal_in_any_order(
+    name: str, n_features: int, dataset: str, rng: np.random.Generator
+) -> None:
+    case = case_of(name, rows_of(dataset, n_features))
+    everyone = np.arange(len(case.rows))
+    marginal = marginal_of(case.prior, stats_of(case.prior, case.data, everyone))
+    for _ in range(3):
+        cache, chain = cache_of(case.prior, case.data, everyone[:0]), 0.0
+        for i in rng.permutation(everyone):
+            chain += predictives(case.prior, case.data, cache)[i]
+            enter(case.prior, case.data, i, cache)
+        assert chain == pytest.approx(marginal, rel=1e-9, abs=1e-9)
+
+
+@over_cases
+def test_log_predictive_matches_the_twin(
+    name: str, n_features: int, rng: np.random.Generator
+) -> None:
+    case = case_of(name, rows_of("overlapping", n_features))
+    for members in some_subsets(len(case.rows), rng):
+        ours = predictives(case.prior, case.data, cache_of(case.prior, case.data, members))
+        twins = [case.twin.log_predictive(row, case.rows[members]) for row in case.rows]
+        np.testing.assert_allclose(ours, twins, rtol=1e-9, atol=1e-9)
+
+
+@over_datasets
+@over_cases
+def test_cache_follows_its_members(
+    name: str, n_features: int, dataset: str, rng: np.random.Generator
+) -> None:
+    """Added to or removed from, it predicts as one filled from the statistics does."""
+    case = case_of(name, rows_of(dataset, n_features))
+    order = rng.permutation(len(case.rows))
+    cache = cache_of(case.prior, case.data, order[:0])
+    for j, i in enumerate(order):
+        enter(case.prior, case.data, i, cache)
+        fresh = cache_of(case.prior, case.data, order[: j + 1])
+        np.testing.assert_allclose(
+            predictives(case.prior, case.data, cache),
+            predictives(case.prior, case.data, fresh),
+            rtol=1e-9,
+            atol=1e-9,
+        )
+    for j, i in enumerate(order[:-1]):
+        assert leave(case.prior, case.data, i, cache)
+        fresh = cache_of(case.prior, case.data, order[j + 1 :])
+        np.testing.assert_allclose(
+            predictives(case.prior, case.data, cache),
+            predictives(case.prior, case.data, fresh),
+            rtol=1e-9,
+            atol=1e-9,
+        )
+
+
+@over_cases
+def test_add_then_remove_is_the_identity(name: str, n_features: int) -> None:
+    case = case_of(name, rows_of("outlier", n_features))
+    cache = cache_of(case.prior, case.data, np.arange(3))
+    before = predictives(case.prior, case.data, cache)
+    for i in range(len(case.rows)):
+        enter(case.prior, case.data, i, cache)
+        assert not np.allclose(predictives(case.prior, case.data, cache), before, rtol=1e-3)
+        assert leave(case.prior, case.data, i, cache)
+        np.testing.assert_allclose(
+            predictives(case.prior, case.data, cache), before, rtol=1e-9, atol=1e-9
+        )
+
+
+@over_cases
+def test_statistics_add_up(name: str, n_features: int, rng: np.random.Generator) -> None:
+    case = case_of(name, rows_of("separated", n_features))
+    everyone = np.arange(len(case.rows))
+    whole = stats_of(case.prior, case.data, everyone)
+    assert whole[0] == len(everyone)
+    for members in some_subsets(len(everyone), rng):
+        rest = np.setdiff1d(everyone, members)
+        both = stats_of(case.prior, case.data, members) + stats_of(case.prior, case.data, rest)
+        np.testing.assert_allclose(both, whole, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_predictive_of_one_feature_integrates_to_one(name: str) -> None:
+    rows = rows_of("overlapping", 1)
+    # On x = shift + tan(angle) the heavy tails end smoothly.
+    angle = np.linspace(-np.pi / 2, np.pi / 2, 20_003)[1:-1]
+    case = case_of(name, rows)
+    grid = np.tan(angle)[:, None]
+    for members in (np.arange(0), np.arange(1), np.arange(len(rows))):
+        values = predictives(case.prior, grid, cache_of(case.prior, case.data, members))
+        total = np.trapezoid(np.exp(values) / np.cos(angle) ** 2, angle)
+        assert total == pytest.approx(1.0, abs=1e-6)
+
+
+@over_cases
+def test_log_marginal_survives_a_far_origin(name: str, n_features: int) -> None:
+    """Centring makes up for an offset of 1e8, in which scatter would drown."""
+    rows = rows_of("overlapping", n_features)
+    everyone = np.arange(len(rows))
+    near = case_of(name, rows)
+    expected = marginal_of(near.prior, stats_of(near.prior, near.data, everyone))
+    moved = {key: np.array(value) for key, value in near.values.items()}
+    moved["mu0"] = moved["mu0"] + 1e8
+    far = rows + 1e8
+    centred = near.component.prior(moved, far.mean(0))
+    found = marginal_of(centred, stats_of(centred, far - far.mean(0), everyone))
+    assert found == pytest.approx(expected, rel=1e-6, abs=1e-6)
+    raw = near.component.prior(moved, np.zeros(n_features))
+    assert marginal_of(raw, stats_of(raw, far, everyone)) != pytest.approx(expected, rel=1e-6)
+
+
+# --- caches under stress ------------------------------------------------------------------
+
+
+@kernel
+def predictive_error(prior, data, inside, cache):
+    """Largest error of a log predictive against a cache filled afresh; infinite for NaN."""
+    fresh = cache_of(prior, data, np.flatnonzero(inside))
+    worst = 0.0
+    for i in range(data.shape[0]):
+        expected = log_predictive(prior, data, i, fresh)
+        error = abs(log_predictive(prior, data, i, cache) - expected) / max(1.0, abs(expected))
+        if not error <= worst:
+            worst = error if error == error else np.inf
+    return worst
+
+
+@kernel
+def churn(prior, data, n_steps, every, rng):
+    """Add and remove observations at random, one per step.
+
+    Returns
+    -------
+    worst : float
+        Largest `predictive_error` of every `every`-th step, and of every one after a refill.
+    n_refills : int
+        How often `cache_remove` asked for a fresh cache.
+    """
+    inside = np.ones(data.shape[0], np.bool_)
+    cache = cache_of(prior, data, np.flatnonzero(inside))
+    size, worst, n_refills = data.shape[0], 0.0, 0
+    for step in range(n_steps):
+        i = np.int64(rng.random() * data.shape[0])
+        refilled = False
+        if not inside[i]:
+            inside[i] = True
+            size += 1
+            cache_add(prior, data, i, cache)
+        elif size > 1:
+            inside[i] = False
+            size -= 1
+            if not cache_remove(prior, data, i, cache):
+                cache = cache_of(prior, data, np.flatnonzero(inside))
+                n_refills += 1
+                refilled = True
+        if refilled or step % every == 0:
+            worst = max(worst, predictive_error(prior, data, inside, cache))
+    return worst, n_refills
+
+
+@pytest.mark.parametrize(("name", "n_features"), [("DiagNormal", 5), ("MvNormal", 5)])
+def test_cache_is_sound_after_a_million_updates(
+    name: str, n_features: int, rng: np.random.Generator
+) -> None:
+    case = case_of(name, rng.standard_normal((60, n_features)))
+    worst, n_refills = churn(case.prior, case.data, 1_000_000, 1000, rng)
+    assert worst < 1e-6
+    assert n_refills < 20_000
+
+
+def narrow(name: str, n_features: int, rows: np.ndarray) -> Case:
+    """A family that lets a cluster be as narrow as 1e-6; data are not centred."""
+    hyperparameters = hyperparameters_of(name, n_features)
+    scale = "psi0" if "psi0" in hyperparameters else "b0"
+    hyperparameters[scale] = hyperparameters[scale] * 1e-12
+    hyperparameters["mu0"] = hyperparameters["mu0"] * 0.0
+    component = FAMILIES[name].component(**hyperparameters)
+    values = component.check(component.hyperparameters, n_features)
+    shift = np.zeros(n_features)
+    twin = FAMILIES[name].twin(**hyperparameters)
+    return Case(component, values, twin, rows, shift, component.prior(values, shift), rows)
+
+
+def remove_in_turn(case: Case, leaving: range, cache: np.ndarray) -> tuple[np.ndarray, int]:
+    """Remove rows from a cache of all from the first on; the cache and the number of refills."""
+    n_refills = 0
+    for i in leaving:
+        if not leave(case.prior, case.data, i, cache):
+            cache = cache_of(case.prior, case.data, np.arange(i + 1, len(case.rows)))
+            n_refills += 1
+    return cache, n_refills
+
+
+def assert_predicts(case: Case, members: np.ndarray, cache: np.ndarray) -> None:
+    """The cache predicts its members as the twin does."""
+    ours = predictives(case.prior, case.data, cache)[members]
+    twins = [case.twin.log_predictive(row, case.rows[members]) for row in case.rows[members]]
+    np.testing.assert_allclose(ours, twins, rtol=1e-4, atol=1e-4)
+
+
+over_small_cases = pytest.mark.parametrize(
+    ("name", "n_features"), [case for case in CASES if case[1] <= 3]
+)
+
+
+@over_small_cases
+def test_losing_a_far_row_is_noticed(name: str, n_features: int, rng: np.random.Generator) -> None:
+    """Of the scatter that is left no digit was in the cache."""
+    rows = 1e-6 * rng.standard_normal((9, n_features))
+    rows[0] = 1e3
+    case = narrow(name, n_features, rows)
+    cache = cache_of(case.prior, case.data, np.arange(9))
+    cache, n_refills = remove_in_turn(case, range(1), cache)
+    assert n_refills == 1
+    assert_predicts(case, np.arange(1, 9), cache)
+
+
+@over_small_cases
+def test_losses_over_many_removals_are_noticed(
+    name: str, n_features: int, rng: np.random.Generator
+) -> None:
+    """Rows leave from the widest group to the narrowest, each a hundredth of the one before."""
+    per_group = 4 * n_features
+    scales = np.repeat([1e3, 1e1, 1e-1, 1e-3, 1e-5, 1e-6], per_group)
+    case = narrow(
+        name, n_features, scales[:, None] * rng.standard_normal((len(scales), n_features))
+    )
+    cache, n_refills = cache_of(case.prior, case.data, np.arange(len(scales))), 0
+    for first in range(0, 5 * per_group, per_group):
+        cache, more = remove_in_turn(case, range(first, first + per_group), cache)
+        n_refills += more
+        assert_predicts(case, np.arange(first + per_group, len(scales)), cache)
+    assert 0 < n_refills < 5 * per_group
+
+
+# --- densities and parameters -------------------------------------------------------------
+
+
+@over_cases
+def test_log_density_matches_the_twin(name: str, n_features: int, rng: np.random.Generator) -> None:
+    case = case_of(name, rows_of("separated", n_features))
+    wide = 2.0 * rng.standard_normal((TILE + 7, n_features))
+    statistics = stats_of(case.prior, case.data, np.arange(4))
+    params = draws_of(case.prior, statistics, 3, rng)
+    named = case.component.unpack(params, case.shift)
+    for k in range(3):
+        twins = case.twin.log_density(wide, {key: value[k] for key, value in named.items()})
+        ours = densities(case.prior, wide - case.shift, params[k])
+        np.testing.assert_allclose(ours, twins, rtol=1e-9, atol=1e-9)
+
+
+@over_cases
+def test_pack_and_unpack_are_inverse(name: str, n_features: int, rng: np.random.Generator) -> None:
+    case = case_of(name, rows_of("separated", n_features))
+    params = draws_of(case.prior, stats_of(case.prior, case.data, np.arange(4)), 5, rng)
+    named = case.component.unpack(params, case.shift)
+    assert set(named) == set(case.component.parameters)
+    for key, ndim in case.component.parameters.items():
+        assert named[key].shape == (5, *[n_features] * ndim)
+    np.testing.assert_allclose(case.component.pack(named, case.shift), params, rtol=1e-8, atol=1e-8)
+    drawn = case.component.draw_base(rng, case.values, 5)
+    again = case.component.unpack(case.component.pack(drawn, case.shift), case.shift)
+    for key in drawn:
+        np.testing.assert_allclose(again[key], drawn[key], rtol=1e-8, atol=1e-8)
+
+
+def normal_law(twin: Any, rows: np.ndarray, draws: dict[str, np.ndarray]) -> np.ndarray:
+    """Probability integral transforms: mean, variance, and mean given variance."""
+    mu, kappa, a, b = twin.posterior(rows)
+    gap = draws["mu"] - mu
+    return np.column_stack(
+        [
+            stats.t.cdf(gap / np.sqrt(b / (a * kappa)), 2 * a),
+            stats.invgamma.cdf(draws["sigma"] ** 2, a, scale=b),
+            stats.norm.cdf(gap * np.sqrt(kappa) / draws["sigma"]),
+        ]
+    )
+
+
+def diag_normal_law(twin: Any, rows: np.ndarray, draws: dict[str, np.ndarray]) -> np.ndarray:
+    """Those of every feature, and of the sum of squares over features, which ties them."""
+    columns = []
+    for j, feature in enumerate(twin.features):
+        own = {key: value[:, j] for key, value in draws.items()}
+        columns.append(normal_law(feature, rows[:, j], own))
+    squares = sum(stats.norm.ppf(column) ** 2 for column in columns)
+    return np.column_stack([*columns, stats.chi2.cdf(squares, len(columns))])
+
+
+def mv_normal_law(twin: Any, rows: np.ndarray, draws: dict[str, np.ndarray]) -> np.ndarray:
+    """Those of projections of the mean, of the precision and of the covariance."""
+    mu, kappa, nu, psi = twin.posterior(rows)
+    d = len(mu)
+    gap, cov = draws["mu"] - mu, draws["cov"]
+    precision = np.linalg.inv(cov)
+    columns = [stats.chi2.cdf(kappa * np.einsum("si,sij,sj->s", gap, precision, gap), d)]
+    for v in (np.eye(d)[0], np.eye(d)[-1], np.cos(1.0 + np.arange(d))):
+        width = np.sqrt(v @ psi @ v / (kappa * (nu - d + 1)))
+        columns.append(stats.t.cdf(gap @ v / width, nu - d + 1))
+        inner = np.einsum("i,sij,j->s", v, precision, v) / (v @ np.linalg.solve(psi, v))
+        columns.append(stats.chi2.cdf(inner, nu))
+        outer = (v @ psi @ v) / np.einsum("i,sij,j->s", v, cov, v)
+        columns.append(stats.chi2.cdf(outer, nu - d + 1))
+    return np.column_stack(columns)
+
+
+Law = Callable[[Any, np.ndarray, dict[str, np.ndarray]], np.ndarray]
+POSTERIOR_LAWS: dict[str, Law] = {
+    "Normal": normal_law,
+    "DiagNormal": diag_normal_law,
+    "MvNormal": mv_normal_law,
+}
+
+
+def law_p_value(name: str, twin: Any, rows: np.ndarray, draws: dict[str, np.ndarray]) -> float:
+    """P-value of independent draws of the parameters against the posterior of the twin."""
+    uniforms = POSTERIOR_LAWS[name](twin, rows, draws)
+    return combine(*(stats.kstest(column, "uniform").pvalue for column in uniforms.T))
+
+
+@pytest.mark.parametrize("dataset", ["overlapping", "duplicates"])
+@over_cases
+def test_parameters_have_the_posterior_law(
+    name: str, n_features: int, dataset: str, rng: np.random.Generator
+) -> None:
+    case = case_of(name, rows_of(dataset, n_features))
+    statistics = stats_of(case.prior, case.data, np.arange(len(case.rows)))
+    draws = draws_of(case.prior, statistics, N_DRAWS, rng)
+    named = case.component.unpack(draws, case.shift)
+    assert law_p_value(name, case.twin, case.rows, named) > LEVEL
+
+
+@pytest.mark.control
+@over_cases
+def test_posterior_without_one_row_is_caught(
+    name: str, n_features: int, rng: np.random.Generator
+) -> None:
+    case = case_of(name, rows_of("overlapping", n_features))
+    statistics = stats_of(case.prior, case.data, np.arange(len(case.rows)))
+    named = case.component.unpack(draws_of(case.prior, statistics, N_DRAWS, rng), case.shift)
+    assert law_p_value(name, case.twin, case.rows[:-1], named) < LEVEL
+
+
+@over_cases
+def test_base_measure_is_the_law_of_empty_clusters(
+    name: str, n_features: int, rng: np.random.Generator
+) -> None:
+    case = case_of(name, rows_of("overlapping", n_features))
+    nothing = stats_of(case.prior, case.data, np.arange(0))
+    compiled = case.component.unpack(draws_of(case.prior, nothing, N_DRAWS, rng), case.shift)
+    assert law_p_value(name, case.twin, case.rows[:0], compiled) > LEVEL
+    drawn = case.component.draw_base(rng, case.values, N_DRAWS)
+    assert law_p_value(name, case.twin, case.rows[:0], drawn) > LEVEL
+
+
+@pytest.mark.control
+@pytest.mark.parametrize(
+    ("name", "wrong"), [(name, key) for name in FAMILIES for key in HYPERPARAMETERS[name](1)]
+)
+def test_wrong_hyperparameter_is_caught(name: str, wrong: str, rng: np.random.Generator) -> None:
+    n_features = sizes_of(name)[-1]
+    case = case_of(name, rows_of("overlapping", n_features))
+    hyperparameters = hyperparameters_of(name, n_features)
+    hyperparameters[wrong] = 1.2 * hyperparameters[wrong] + 0.05
+    nothing = stats_of(case.prior, case.data, np.arange(0))
+    named = case.component.unpack(draws_of(case.prior, nothing, N_DRAWS, rng), case.shift)
+    twin = FAMILIES[name].twin(**hyperparameters)
+    assert law_p_value(name, twin, case.rows[:0], named) < LEVEL
+
+
+def log_base_of(case: Case, parameters: dict[str, np.ndarray]) -> np.ndarray:
+    """Evaluate the graph of the base density, (K,)."""
+    symbols = {key: pt.as_tensor(value) for key, value in parameters.items()}
+    values = {key: pt.as_tensor(value) for key, value in case.values.items()}
+    graph = case.component.log_base(symbols, values, pt)
+    return pytensor.function([], graph, mode=pytensor.compile.Mode("py", optimizer=None))()
+
+
+@over_cases
+def test_log_base_matches_the_twin(name: str, n_features: int, rng: np.random.Generator) -> None:
+    case = case_of(name, rows_of("overlapping", n_features))
+    parameters = case.component.draw_base(rng, case.values, 5)
+    twins = [case.twin.log_prior({key: value[k] for key, value in parameters.items()})
+             for k in range(5)]  # fmt: skip
+    np.testing.assert_allclose(log_base_of(case, parameters), twins, rtol=1e-8)
+
+
+@over_cases
+def test_central_parameter_is_inside_the_base_measure(name: str, n_features: int) -> None:
+    case = case_of(name, rows_of("overlapping", n_features))
+    central = case.component.central(case.values)
+    for key, ndim in case.component.parameters.items():
+        assert central[key].shape == (n_features,) * ndim
+    one = {key: np.asarray(value)[None] for key, value in central.items()}
+    assert np.isfinite(log_base_of(case, one)).all()
+
+
+def rows_p_value(ours: np.ndarray, twins: np.ndarray) -> float:
+    """P-value that two samples of rows (n, D) have one law: features, sums and radii."""
+    samples = []
+    for rows in (ours, twins):
+        signed = rows * np.cos(1.0 + np.arange(rows.shape[1]))
+        samples.append([*rows.T, signed.sum(1), np.abs(signed).sum(1)])
+    pairs = zip(*samples, strict=True)
+    return combine(*(stats.ks_2samp(x, y, method="asymp").pvalue for x, y in pairs))
+
+
+@over_cases
+def test_rows_have_the_law_of_their_cluster(
+    name: str, n_features: int, rng: np.random.Generator
+) -> None:
+    case = case_of(name, rows_of("overlapping", n_features))
+    parameters = case.component.draw_base(rng, case.values, 3)
+    labels = rng.permutation(np.repeat(np.array([0, 2]), N_DRAWS))
+    drawn = case.component.draw_rows(rng, parameters, labels)
+    assert drawn.ndim == 1 + case.component.row_ndim
+    drawn = drawn.reshape(len(labels), -1)
+    for k in (0, 2):
+        own = {key: value[k] for key, value in parameters.items()}
+        twins = case.twin.draw_rows(rng, own, N_DRAWS)
+        assert rows_p_value(drawn[labels == k], twins) > LEVEL
+        # The control: rows of the other cluster.
+        assert rows_p_value(drawn[labels != k], twins) < LEVEL
+
+
+@over_cases
+def test_plug_in_estimate_is_always_finite(name: str, n_features: int) -> None:
+    case = case_of(name, rows_of("duplicates", n_features))
+    everyone = np.arange(len(case.rows))
+    for members in (everyone[:0], everyone[:1], everyone[:3], everyone, np.zeros(10_000, np.int64)):
+        params = plug_in(case.prior, stats_of(case.prior, case.data, members))
+        assert np.isfinite(params).all()
+        assert np.isfinite(densities(case.prior, case.data, params[0])).all()
+        named = case.component.unpack(params, case.shift)
+        assert all(np.isfinite(value).all() for value in named.values())
+
+
+@over_cases
+def test_plug_in_estimate_approaches_the_truth(
+    name: str, n_features: int, rng: np.random.Generator
+) -> None:
+    case = case_of(name, rows_of("overlapping", n_features))
+    truth = case.component.draw_base(rng, case.values, 1)
+    rows = case.component.draw_rows(rng, truth, np.zeros(N_DRAWS, np.int64))
+    data = rows.reshape(N_DRAWS, -1) - case.shift
+    params = plug_in(case.prior, stats_of(case.prior, data, np.arange(N_DRAWS)))
+    loss = densities(case.prior, data, case.component.pack(truth, case.shift)[0])
+    # Twice the gain in likelihood of a fit is chi-square, its mean the number of parameters.
+    gain = 2.0 * (densities(case.prior, data, params[0]) - loss).sum()
+    assert -5.0 < gain < stats.chi2.isf(LEVEL, params.shape[1])
+
+
+# --- documented defaults ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_defaults_from_data_are_those_documented(name: str) -> None:
+    family = FAMILIES[name].component
+    rows = rows_of("separated", sizes_of(name)[-1])
+    observed = rows[:, 0] if family.row_ndim == 0 else rows
+    defaults = family.from_data(observed).hyperparameters
+    np.testing.assert_allclose(defaults["mu0"], observed.mean(0))
+    assert defaults["kappa0"] == pytest.approx(0.1)
+    variance = 0.1 * observed.var(0)
+    if "psi0" in defaults:
+        assert defaults["nu0"] == rows.shape[1] + 2.0
+        np.testing.assert_allclose(defaults["psi0"], np.diag(variance))
+    else:
+        assert defaults["a0"] == pytest.approx(2.0)
+        np.testing.assert_allclose(defaults["b0"], variance)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_defaults_exist_where_features_do_not_vary(name: str) -> None:
+    family = FAMILIES[name].component
+    rows = np.column_stack([np.full(4, 3.0), np.arange(4.0)])
+    observed = rows[:, 0] if family.row_ndim == 0 else rows
+    component = family.from_data(observed)
+    n_features = 1 if family.row_ndim == 0 else 2
+    values = component.check(component.hyperparameters, n_features)
+    assert all(np.isfinite(value).all() for value in values.values())
