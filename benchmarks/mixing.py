@@ -1,8 +1,8 @@
 """Effective draws of K per CPU second through `pm.sample`, and agreement with known E[K].
 
-Galaxies (82 velocities) and Old Faithful (272 x 2, standardised), alpha fixed at 1, one thread, four
-chains.  Time is CPU time of the draws after tuning.  The reference values of E[K] come from long
-runs of independent collapsed Gibbs samplers, with their Monte-Carlo errors.
+Galaxies (82 velocities) and Old Faithful (272 x 2, standardised), alpha fixed at 1, one thread,
+four chains.  Time is CPU time of the draws after tuning.  The reference values of E[K] come from
+long runs of an independent collapsed Gibbs sampler, with their Monte-Carlo errors.
 """
 
 import time
@@ -28,29 +28,34 @@ def rows_of(name: str) -> np.ndarray:
     return rows[:, None] if name == "galaxies" else (rows - rows.mean(0)) / rows.std(0)
 
 
+def measure(name: str, psi0: np.ndarray) -> tuple[np.ndarray, float]:
+    """Numbers of clusters (chains, draws), and the CPU seconds of these draws."""
+    rows = rows_of(name)
+    n_features = rows.shape[1]
+    component = dps.MvNormal(rows.mean(0), 0.1, n_features + 2.0, psi0)
+    moments: list[float] = []
+    with pm.Model():
+        dps.DPMixture("x", 1.0, component, observed=rows)
+        idata = pm.sample(
+            draws=_DRAWS,
+            tune=1000,
+            chains=4,
+            cores=1,
+            random_seed=1,
+            progressbar=False,
+            compute_convergence_checks=False,
+            callback=lambda **_: moments.append(time.process_time()),
+        )
+    ticks = np.array(moments).reshape(4, -1)
+    seconds = float((ticks[:, -1] - ticks[:, -1 - _DRAWS]).sum())
+    return idata["posterior"]["x_n_clusters"].to_numpy().astype(float), seconds
+
+
 def main() -> None:
     """Print one line per data set."""
     print("mixing: effective draws of K per CPU second, alpha = 1")
     for name, psi0, expected, error, target in CASES:
-        rows = rows_of(name)
-        n_features = rows.shape[1]
-        component = dps.MvNormal(rows.mean(0), 0.1, n_features + 2.0, psi0)
-        moments: list[float] = []
-        with pm.Model():
-            dps.DPMixture("x", 1.0, component, observed=rows)
-            idata = pm.sample(
-                draws=_DRAWS,
-                tune=1000,
-                chains=4,
-                cores=1,
-                random_seed=1,
-                progressbar=False,
-                compute_convergence_checks=False,
-                callback=lambda **_: moments.append(time.process_time()),
-            )
-        ticks = np.array(moments).reshape(4, -1)
-        seconds = float((ticks[:, -1] - ticks[:, -1 - _DRAWS]).sum())
-        counts = idata["posterior"]["x_n_clusters"].to_numpy().astype(float)
+        counts, seconds = measure(name, psi0)
         size = float(az.ess(counts))
         own_error = counts.std() / np.sqrt(size)
         print(

@@ -4,12 +4,14 @@ import burn_in
 import mixing
 import model_share
 import sweep
+from threadpoolctl import threadpool_limits
 
 
 def main() -> None:
     """Print the figures of all benchmarks."""
-    for benchmark in (sweep, burn_in, model_share, mixing):
-        benchmark.main()
+    with threadpool_limits(1):
+        for benchmark in (sweep, burn_in, model_share, mixing):
+            benchmark.main()
 
 
 if __name__ == "__main__":

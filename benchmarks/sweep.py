@@ -6,17 +6,13 @@ of scikit-learn is (fit of 4 iterations - fit of 1) / 3 from given starting valu
 initialisation and last E-step cancel.
 """
 
-import os
-
-for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[_name] = "1"
-
 import time
 import warnings
 from collections.abc import Callable
 
 import numpy as np
 from sklearn.mixture import GaussianMixture
+from threadpoolctl import threadpool_limits
 
 import pymc_dpsplit as dps
 from pymc_dpsplit.moves.assignment import slice_sweep
@@ -94,4 +90,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with threadpool_limits(1):
+        main()

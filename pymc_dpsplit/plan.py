@@ -4,6 +4,8 @@ Plans are made during tuning and frozen before the first draw that counts.  Work
 timed, so that one seed always gives the same draws.
 """
 
+import math
+
 import numpy as np
 
 from pymc_dpsplit.moves.focus import choose_focus, log_founding_odds
@@ -22,9 +24,13 @@ _FOCUS_SHARE = 1.0
 _FOCUS_FROM_FEATURES = 5
 
 
-def _sweep_cost(n_obs: int, n_features: int, n_clusters: int) -> float:
+def _sweep_cost(target: Target, n_clusters: int) -> float:
+    n_obs, n_features = target.data.shape
     work = n_features * (n_features + 1.0)
-    return 5e3 + n_obs * (30.0 + (n_clusters + 4.0) * (2.0 + 0.05 * work))
+    # About alpha log(N) atoms are created; some 5 alpha of them are in reach of a tile.
+    created = target.alpha * math.log1p(n_obs)
+    evaluated = n_clusters + min(created, 5.0 * target.alpha)
+    return 5e3 + 1e3 * created + n_obs * (30.0 + evaluated * (2.0 + 0.05 * work))
 
 
 def _visit_cost(n_features: int, n_clusters: int) -> float:
@@ -39,7 +45,7 @@ def _cost(kernel_name: str, target: Target, state: ChainState, plan: Plan) -> fl
     if kernel_name == "collapsed":
         return n_obs * visit
     launch = 1e4 + (40.0 + n_features * (n_features + 1.0)) * n_obs / n_clusters
-    sweep = _sweep_cost(n_obs, n_features, n_clusters)
+    sweep = _sweep_cost(target, n_clusters)
     return sweep + plan.n_attempts * launch + len(plan.focus) * visit
 
 
@@ -65,10 +71,10 @@ def make_plan(kernel_name: str, target: Target, state: ChainState, n_attempts: i
     Plan
     """
     focus = np.empty(0, np.int64)
-    (n_obs, n_features), n_clusters = target.data.shape, len(state.stats)
+    n_features, n_clusters = target.data.shape[1], len(state.stats)
     if kernel_name != "collapsed" and n_features >= _FOCUS_FROM_FEATURES:
         odds = log_founding_odds(target.prior, target.data, state.stats, target.alpha)
-        sweep = _sweep_cost(n_obs, n_features, n_clusters)
+        sweep = _sweep_cost(target, n_clusters)
         focus = choose_focus(odds, int(_FOCUS_SHARE * sweep / _visit_cost(n_features, n_clusters)))
     plan = Plan(1, n_attempts, focus)
     cost = _cost(kernel_name, target, state, plan)

@@ -92,8 +92,8 @@ def start(target: Target, rng: np.random.Generator, n_start: int | None = None) 
     n_centres = draw_n_start(rng, n_obs) if n_start is None else min(n_start, n_obs)
     centres = rng.choice(n_obs, n_centres, replace=False)
     labels = np.zeros(n_obs, np.int32)
-    n_clusters = assign_to_centres(target.prior, target.data, centres, labels)
-    return ChainState(labels, gather_stats(target.prior, target.data, labels, n_clusters))
+    assign_to_centres(target.prior, target.data, centres, labels)
+    return resume(target, labels)
 
 
 def resume(target: Target, labels: np.ndarray) -> ChainState:

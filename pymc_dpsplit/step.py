@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from arviz_stats.base import array_stats
+from arviz_stats.base import array_stats  # type: ignore[attr-defined]
 from pymc.model import Model, modelcontext
 from pymc.pytensorf import compile as compile_function
 from pymc.sampling import mcmc
@@ -127,6 +127,7 @@ class DPSplitMergeState(StepMethodState):
     """All that a chain needs to go on: PyMC saves and restores it."""
 
     labels: np.ndarray | None = None
+    totals: np.ndarray | None = None
     n_tune: int = 0
     n_done: int = 0
     n_iterations: int = 1
@@ -271,7 +272,7 @@ class DPSplitMerge(BlockedStep):
         self.n_iterations = 1
         self.focus: np.ndarray | None = None
         self.history = np.empty((0, len(_MIXING)))
-        self._state: sampler.ChainState | None = None
+        self.totals: np.ndarray | None = None
         self._pool: ThreadPoolExecutor | None = None
 
     def setup_chain(self, rng: Any, tune: int, draws: int) -> None:
@@ -306,7 +307,7 @@ class DPSplitMerge(BlockedStep):
         state = self._chain_state(target)
         plan = self._planned(target, state)
         state, tally = sampler.advance(self._form(), target, state, self.rng, plan, self._threads())
-        self.labels, self._state = state.labels, state
+        self.labels, self.totals = state
         self.n_done += 1
         measure = sampler.measure(target, state, self.rng)
         values = self.mixture.point_values(
@@ -332,12 +333,10 @@ class DPSplitMerge(BlockedStep):
         )
 
     def _chain_state(self, target: sampler.Target) -> sampler.ChainState:
-        """State of the chain: as left, restored from saved labels, or a new start."""
-        if self._state is not None and self._state.labels is self.labels:
-            return self._state
-        if self.labels is None:
+        """State of the chain: as it was left, or a new start."""
+        if self.labels is None or self.totals is None:
             return sampler.start(target, self.rng, self.options.start_clusters)
-        return sampler.resume(target, self.labels)
+        return sampler.ChainState(self.labels, self.totals)
 
     def _form(self) -> sampler.KernelForm:
         greedy_draws = min(self.n_tune // 3, _MOST_GREEDY_DRAWS)

@@ -243,7 +243,7 @@ def implements(operation: Callable[..., Any], prior_class: type) -> Callable[...
             is_ours = isinstance(prior, types.BaseNamedTuple)
             return implementation if is_ours and prior.instance_class is prior_class else None
 
-        options = {"fastmath": FASTMATH, "nogil": True}
+        options: Any = {"fastmath": FASTMATH, "nogil": True}
         # Not strict: one chooser serves operations with different argument names.
         overload(operation, jit_options=options, strict=False)(choose)
         return implementation

@@ -172,9 +172,10 @@ class DiagNormal(base.Component):
 def variance_of(rows: np.ndarray) -> np.ndarray:
     """Variance of each column, with a positive stand-in for columns that do not vary."""
     variance = rows.var(0)
-    spread = variance[variance > 0]
-    stand_in = spread.min() if spread.size else 1.0
-    return np.where(variance > 0, variance, stand_in)
+    # The variance of equal numbers, as computed, may be a rounding error above zero.
+    varies = (np.ptp(rows, axis=0) > 0) & (variance > 0)
+    stand_in = variance[varies].min() if varies.any() else 1.0
+    return np.where(varies, variance, stand_in)
 
 
 @kernel

@@ -59,8 +59,8 @@ def _move_row(prior, data, i, origin, goal, one):
     """Take observation i out of the statistics `origin` and add it to `goal`; `one` is scratch."""
     one[:] = 0.0
     add_row(prior, data, i, one)
-    origin -= one
-    goal += one
+    origin[:] -= one
+    goal[:] += one
 
 
 @kernel

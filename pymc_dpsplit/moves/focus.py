@@ -27,8 +27,7 @@ def log_founding_odds(prior, data, stats, alpha):
     Clusters with fewer members than sufficient statistics count as already founded: their
     members are among those to visit.
     """
-    n_clusters, n_stats = stats.shape
-    least = min(float(n_stats), stats[:, 0].max())
+    least = min(float(stats.shape[1]), stats[:, 0].max())
     large = np.flatnonzero(stats[:, 0] >= least)
     log_weights = np.empty(large.shape[0])
     params = np.empty((large.shape[0], params_size(prior)))

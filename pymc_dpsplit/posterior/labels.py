@@ -103,8 +103,8 @@ def _refuse_dropped_rows(posterior: xr.Dataset, mixture: MixtureVariables) -> No
     dropped = int((counts > mixture.max_clusters).sum())
     if dropped:
         raise ValueError(
-            f"{dropped} draws of {mixture.name} have more clusters than the {mixture.max_clusters} rows "
-            f"kept; sample with max_clusters={int(counts.max())} or more, or with "
+            f"{dropped} draws of {mixture.name} have more clusters than the {mixture.max_clusters} "
+            f"rows kept; sample with max_clusters={int(counts.max())} or more, or with "
             'pm.sample(dpsplit={"keep_labels": True}).'
         )
 
@@ -173,7 +173,7 @@ def _as_labels(
 ) -> xr.DataArray:
     """Name the dimensions and take the smallest integer dtype."""
     dims = model.named_vars_to_dims.get(mixture.name) or (f"{mixture.name}_dim_0",)
-    coords = {dim: posterior.coords[dim] for dim in ("chain", "draw")}
+    coords: dict[Any, Any] = {dim: posterior.coords[dim] for dim in ("chain", "draw")}
     if model.coords.get(dims[0]) is not None:
         coords[dims[0]] = np.asarray(model.coords[dims[0]])
     smallest = labels.astype(np.min_scalar_type(int(labels.max())))

@@ -26,8 +26,6 @@ from tests.support.statistics import (
     combine,
     count_test,
     partition_test,
-    total_variation,
-    total_variation_noise,
 )
 
 ALPHAS = (0.1, 1.0, 5.0)
@@ -73,10 +71,6 @@ def p_value(
     target = target_of(component_of(family, n_features), rows, alpha)
     labels = labels_drawn(move, target, starts, n_draws, rng)
     index = partition_index(labels)
-    print(  # shown when the test fails
-        f"total variation {total_variation(index, exact):.4f}, "
-        f"from noise alone {total_variation_noise(index, exact):.4f}"
-    )
     n_clusters = labels.max(axis=2) + 1
     return combine(
         partition_test(index, exact),

@@ -1,4 +1,4 @@
-"""One step from an exact forward draw of labels, parameters and data leaves the joint law as it was.
+"""One step from an exact forward draw of labels and data leaves their joint law as it was.
 
 Each replicate draws labels from the Chinese restaurant process, parameters from the base measure
 and data from the clusters: an exact draw of (labels, data).  One application of a move must give
