@@ -44,7 +44,7 @@ build: .venv/.installed-dev  ## make the wheel and the sdist
 	$(BIN)/python -m build
 
 clean:  ## remove the environment and everything that was built
-	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A candidate counts only if it runs: a version manager's shim may be there and fail.

@@ -156,7 +156,8 @@ class DPSplitMerge(BlockedStep):
     blocked : bool
         Not used: the variables of a mixture always move together.
     kernel : {"exact", "collapsed"}
-        ``"exact"``: a floored-slice sweep over all labels, then split/merge attempts.
+        ``"exact"``: a floored-slice sweep over all labels; from five features on, a collapsed
+        scan of the observations likeliest to found clusters; then split/merge attempts.
         ``"collapsed"``: collapsed Gibbs (Neal 2000, algorithm 3), sequential.  Both leave the
         posterior exactly invariant.
     threads : int

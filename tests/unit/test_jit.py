@@ -36,7 +36,13 @@ def run(folder: Path) -> str:
     done = subprocess.run(
         [sys.executable, "-c", _SCRIPT],
         cwd=folder,
-        env={"PYTHONPATH": str(folder), "NUMBA_CACHE_DIR": str(folder / "cache"), "PATH": ""},
+        env={
+            "PYTHONPATH": str(folder),
+            "NUMBA_CACHE_DIR": str(folder / "cache"),
+            "PATH": "",
+            # Python takes an edit within the same second and of the same length for none.
+            "PYTHONDONTWRITEBYTECODE": "1",
+        },
         capture_output=True,
         text=True,
         check=True,
