@@ -14,10 +14,10 @@ from pymc_dpsplit.sampler import ChainState, Plan, Target
 # Nanoseconds per draw.  PyMC itself spends about 0.3 ms on one, more so with NUTS beside us: as
 # much again is not felt.  The most is what a chain that mixes badly is given.
 _LEAST, _MOST = 4e5, 5e7
-_MOST_ITERATIONS = 200
-# Draws are wanted this many to an autocorrelation time: fewer waste what the chain did, more
-# are not worth their cost to store.
-_DRAWS_PER_TIME = 4.0
+_MOST_ITERATIONS = 100
+# Draws wanted to an autocorrelation time.  Few: an iteration costs less than PyMC's part of a
+# draw, and what a thousand draws tell should be worth several hundred independent ones.
+_DRAWS_PER_TIME = 1.5
 # Time for the collapsed scan, as a share of that of the sweep.
 _FOCUS_SHARE = 1.0
 # With fewer features the sweep's own births fit often enough that the scan does not pay.
@@ -98,7 +98,7 @@ def lengthen(
     Returns
     -------
     Plan
-        With about four draws to an autocorrelation time, if that costs at most 50 ms a draw,
+        With about three draws to two autocorrelation times, if that costs at most 50 ms a draw,
         and no fewer iterations than `plan`.
     """
     wanted = int(np.ceil(plan.n_iterations * draws_per_time / _DRAWS_PER_TIME))
