@@ -63,14 +63,11 @@ class Measure(NamedTuple):
     log_rest : float
         Logarithm of the weight of everything not yet seen.
     params : ndarray of float64, shape (K, P)
-    order : ndarray of int64, shape (K,)
-        Cluster of the chain in each row.
     """
 
     weights: np.ndarray
     log_rest: float
     params: np.ndarray
-    order: np.ndarray
 
 
 def start(target: Target, rng: np.random.Generator, n_start: int | None = None) -> ChainState:
@@ -274,4 +271,4 @@ def measure(target: Target, state: ChainState, rng: np.random.Generator) -> Meas
     """
     log_weights, log_rest, params = draw_measure(target.prior, state.stats, target.alpha, rng)
     order = np.argsort(-log_weights, kind="stable")
-    return Measure(np.exp(log_weights[order]), log_rest, params[order], order)
+    return Measure(np.exp(log_weights[order]), log_rest, params[order])
