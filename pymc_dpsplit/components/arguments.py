@@ -132,8 +132,11 @@ def positive_definite(name: str, value: Any, n_features: int) -> np.ndarray:
     return (array + array.T) / 2
 
 
-def rows_of(observed: Any, row_ndim: int) -> np.ndarray:
-    """Check observations as numbers: finite, not empty, (N,) or (N, D); return (N, D)."""
+def rows_of(observed: Any, row_ndim: int, may_miss: bool = False) -> np.ndarray:
+    """Check observations as numbers: finite, not empty, (N,) or (N, D); return (N, D).
+
+    With `may_miss`, entries may be masked or NaN; they come back as NaN.
+    """
     array, fault = _real_array(observed)
     if fault:
         raise ValueError(f"observed {fault}; give numbers, and encode categories first.")
@@ -148,10 +151,13 @@ def rows_of(observed: Any, row_ndim: int) -> np.ndarray:
         raise ValueError(
             f"observed is empty (shape {array.shape}); give at least one row and one feature."
         )
-    if not np.isfinite(array).all():
-        n_bad = int((~np.isfinite(array)).sum())
+    is_bad = np.isinf(array) if may_miss else ~np.isfinite(array)
+    if is_bad.any():
+        n_bad, kind = int(is_bad.sum()), "infinite" if may_miss else "NaN or infinite"
         raise ValueError(
-            f"observed has {n_bad} NaN or infinite entr{'y' if n_bad == 1 else 'ies'}, which this "
-            "component cannot impute; drop those rows or fill them in first."
+            f"observed has {n_bad} {kind} entr{'y' if n_bad == 1 else 'ies'}, which nobody can "
+            "impute here; drop those rows or fill them in first."
         )
+    if np.isnan(array).all():
+        raise ValueError("observed has no entry that is not missing; give at least one.")
     return np.ascontiguousarray(array.reshape(array.shape[0], -1))

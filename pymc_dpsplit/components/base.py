@@ -3,7 +3,7 @@
 A family is one file.  It holds
 
 * a subclass of `Component`: the declaration a user writes (hyperparameters, their checks,
-  numerical values for the kernels, and the log density of the base measure as a graph);
+  numerical values for the kernels, and log densities as graphs);
 * a prior: a `NamedTuple` of numbers and arrays, the hyperparameters as the kernels see them;
 * one implementation, by ``@implements(operation, Prior)``, of each kernel operation below.
 
@@ -44,10 +44,13 @@ class Component(ABC):
         0 if one observation is a scalar, 1 if it is a vector of D features.
     parameters : dict
         Name of each cluster parameter to its number of dimensions, each of length D.
+    natural_ndims : dict
+        The same for the natural parameters, see `natural`.
     """
 
     row_ndim: ClassVar[int]
     parameters: ClassVar[dict[str, int]]
+    natural_ndims: ClassVar[dict[str, int]]
 
     def __init__(self, hyperparameters: dict[str, Any]) -> None:
         self.hyperparameters = hyperparameters
@@ -112,15 +115,36 @@ class Component(ABC):
         """Return a finite, central parameter of the base measure, without a cluster axis."""
 
     @abstractmethod
-    def log_base(self, parameters: Values, values: Values, pt: Any) -> Any:
-        """Log density of the base measure at each cluster, as a graph.
+    def natural(self, parameters: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Return cluster parameters in the form that densities as graphs need.
+
+        Only the step of the mixture moves cluster parameters, so nobody needs a gradient with
+        respect to them, and linear algebra over clusters is done here, in NumPy: PyTensor
+        takes some ten seconds to compile it.
 
         Parameters
         ----------
         parameters : mapping
-            Name to symbolic cluster parameters with a leading cluster axis (K, ...).
+            Name to ndarray of float64 (K, ...), for each of `parameters`.
+
+        Returns
+        -------
+        dict
+            Name to ndarray of float64 (K, ...), for each of `natural_ndims`.
+        """
+
+    @abstractmethod
+    def log_base(self, natural: Values, values: Values, pt: Any) -> Any:
+        """Log density of the base measure at each cluster, as a graph.
+
+        It is the density of the named parameters, those of `parameters`.
+
+        Parameters
+        ----------
+        natural : mapping
+            Name to symbolic or numerical tensor (K, ...), see `natural`.
         values : mapping
-            Name to symbolic hyperparameter.
+            Name to symbolic or numerical hyperparameter.
         pt : module
             `pytensor.tensor`, passed in so that families import no PyTensor.
 
@@ -128,6 +152,49 @@ class Component(ABC):
         -------
         symbolic vector (K,)
         """
+
+    @abstractmethod
+    def log_density(self, rows: Any, natural: Values, pt: Any) -> Any:
+        """Log density of each observation under its own cluster, as a graph.
+
+        Parameters
+        ----------
+        rows : symbolic or numerical tensor, shape (N,) or (N, D)
+            Has a gradient.
+        natural : mapping
+            Name to tensor (N, ...), see `natural`: those of the cluster of each row.
+        pt : module
+            `pytensor.tensor`.
+
+        Returns
+        -------
+        symbolic vector (N,)
+        """
+
+    @abstractmethod
+    def restrict(
+        self, values: Mapping[str, np.ndarray], features: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        """Return the hyperparameters of the law of some features alone, docs/method.md, eq. (31).
+
+        Parameters
+        ----------
+        values : mapping
+            What `check` returned.
+        features : ndarray of int, shape (D',)
+            Different features, at least one; [0] where observations are scalars.
+
+        Returns
+        -------
+        dict
+            Copies, as `check` returns them for D' features.
+        """
+
+    @abstractmethod
+    def restrict_parameters(
+        self, parameters: Mapping[str, np.ndarray], features: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        """Return the cluster parameters (K, ...) of some features alone, see `restrict`."""
 
     @abstractmethod
     def draw_base(
@@ -143,6 +210,66 @@ class Component(ABC):
         labels: np.ndarray,
     ) -> np.ndarray:
         """Draw one observation for each of `labels` (n,) from its cluster: (n,) or (n, D)."""
+
+    @abstractmethod
+    def draw_missing(
+        self,
+        rng: np.random.Generator,
+        rows: np.ndarray,
+        is_missing: np.ndarray,
+        parameters: Mapping[str, np.ndarray],
+        labels: np.ndarray,
+    ) -> np.ndarray:
+        """Draw missing entries given the rest of their rows and the parameters of their clusters.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+        rows : ndarray of float64, shape (n, D)
+            D = 1 where observations are scalars.  What stands in missing entries is not used.
+        is_missing : ndarray of bool, shape (n, D)
+        parameters : mapping
+            Name to ndarray of float64 (K, ...), for each of `parameters`.
+        labels : ndarray of int, shape (n,)
+            Cluster of each row.
+
+        Returns
+        -------
+        ndarray of float64, shape (n, D)
+            A copy of `rows` with every missing entry drawn.
+        """
+
+
+def take_features(
+    values: Mapping[str, np.ndarray],
+    ndims: Mapping[str, int],
+    features: np.ndarray,
+    n_before: int = 0,
+) -> dict[str, np.ndarray]:
+    """Copy the entries of some features.
+
+    Parameters
+    ----------
+    values : mapping
+        Name to ndarray.
+    ndims : mapping
+        Name to the number of axes of features, each of length D.
+    features : ndarray of int, shape (D',)
+    n_before : int
+        Number of axes before those of features.
+
+    Returns
+    -------
+    dict
+        Name to ndarray, with axes of length D' in the place of D.
+    """
+    taken = {}
+    for name, ndim in ndims.items():
+        value = np.array(values[name])
+        for axis in range(n_before, n_before + ndim):
+            value = np.take(value, features, axis)
+        taken[name] = value
+    return taken
 
 
 def _undefined(*_: Any) -> Any:

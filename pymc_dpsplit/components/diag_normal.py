@@ -66,6 +66,7 @@ class DiagNormal(base.Component):
 
     row_ndim: ClassVar[int] = 1
     parameters: ClassVar[dict[str, int]] = {"mu": 1, "sigma": 1}
+    natural_ndims: ClassVar[dict[str, int]] = parameters
 
     def __init__(self, mu0: Any, kappa0: Any, a0: Any, b0: Any) -> None:
         super().__init__({"mu0": mu0, "kappa0": kappa0, "a0": a0, "b0": b0})
@@ -133,8 +134,12 @@ class DiagNormal(base.Component):
     def central(self, values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         return {"mu": values["mu0"], "sigma": np.sqrt(values["b0"] / values["a0"])}
 
-    def log_base(self, parameters: base.Values, values: base.Values, pt: Any) -> Any:
-        mu, sigma = parameters["mu"], parameters["sigma"]
+    def natural(self, parameters: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        return dict(parameters)
+
+    def log_base(self, natural: base.Values, values: base.Values, pt: Any) -> Any:
+        """Log density of mu and sigma, eq. (29)."""
+        mu, sigma = natural["mu"], natural["sigma"]
         mu0, kappa0, a0, b0 = (values[name] for name in ("mu0", "kappa0", "a0", "b0"))
         variance = sigma**2
         log_mu = 0.5 * (pt.log(kappa0) - _LOG_2PI - pt.log(variance)) - (
@@ -150,6 +155,21 @@ class DiagNormal(base.Component):
             + pt.log(sigma)
         )
         return (log_mu + log_sigma).reshape((mu.shape[0], -1)).sum(axis=1)
+
+    def log_density(self, rows: Any, natural: base.Values, pt: Any) -> Any:
+        scaled = (rows - natural["mu"]) / natural["sigma"]
+        terms = -0.5 * (scaled**2 + _LOG_2PI) - pt.log(natural["sigma"])
+        return terms.reshape((rows.shape[0], -1)).sum(axis=1)
+
+    def restrict(
+        self, values: Mapping[str, np.ndarray], features: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        return base.take_features(values, self.hyperparameter_ndims(), features)
+
+    def restrict_parameters(
+        self, parameters: Mapping[str, np.ndarray], features: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        return base.take_features(parameters, self.parameters, features, n_before=1)
 
     def draw_base(
         self, rng: np.random.Generator, values: Mapping[str, np.ndarray], size: int
@@ -167,6 +187,18 @@ class DiagNormal(base.Component):
     ) -> np.ndarray:
         mu, sigma = parameters["mu"][labels], parameters["sigma"][labels]
         return mu + sigma * rng.standard_normal(mu.shape)
+
+    def draw_missing(
+        self,
+        rng: np.random.Generator,
+        rows: np.ndarray,
+        is_missing: np.ndarray,
+        parameters: Mapping[str, np.ndarray],
+        labels: np.ndarray,
+    ) -> np.ndarray:
+        # Features are independent, so what is known of a row says nothing about the rest.
+        drawn = self.draw_rows(rng, parameters, labels).reshape(rows.shape)
+        return np.where(is_missing, drawn, rows)
 
 
 def variance_of(rows: np.ndarray) -> np.ndarray:

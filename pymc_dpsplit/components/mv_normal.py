@@ -6,12 +6,11 @@ section 3.6, and docs/method.md, eq. (24)-(27).
 Layout, with P = D rounded up to a multiple of 4 if D > 2.  stats: n, sums (D), lower triangle
 of the sum of outer products, by rows.  params: log normaliser, c = W mu (P), whitening matrix W
 (P x P, lower, zero elsewhere): the density is that of W x - c being standard normal.
-cache: log predictive normaliser, n, log of what removals since it was filled have left of the
-determinant of the factor, posterior mean (D), Cholesky factor of psi_n (D x D), scratch (D).
+The cache of the predictive is in `mv_normal_cache`.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -25,13 +24,7 @@ from pymc_dpsplit.components.arguments import (
     rows_of,
 )
 from pymc_dpsplit.components.diag_normal import variance_of
-from pymc_dpsplit.kernels.jit import kernel
-from pymc_dpsplit.kernels.linalg import (
-    invert_lower,
-    log_diagonal_sum,
-    rank_one_inplace,
-    squared_solve,
-)
+from pymc_dpsplit.kernels.linalg import invert_lower, log_diagonal_sum
 from pymc_dpsplit.kernels.normal_wishart import draw_whitening, fill_posterior, set_density
 from pymc_dpsplit.kernels.quadratic import fill_squared_norm, padded
 from pymc_dpsplit.kernels.special import log_multigamma
@@ -89,6 +82,7 @@ class MvNormal(base.Component):
 
     row_ndim: ClassVar[int] = 1
     parameters: ClassVar[dict[str, int]] = {"mu": 1, "cov": 2}
+    natural_ndims: ClassVar[dict[str, int]] = {"mu": 1, "precision": 2, "log_det": 0}
 
     def __init__(self, mu0: Any, kappa0: Any, nu0: Any, psi0: Any) -> None:
         super().__init__({"mu0": mu0, "kappa0": kappa0, "nu0": nu0, "psi0": psi0})
@@ -179,14 +173,19 @@ class MvNormal(base.Component):
     def central(self, values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         return {"mu": values["mu0"], "cov": values["psi0"] / values["nu0"]}
 
-    def log_base(self, parameters: base.Values, values: base.Values, pt: Any) -> Any:
-        mu, cov = parameters["mu"], parameters["cov"]
+    def natural(self, parameters: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Return the mean, the inverse of the covariance and the log of its determinant."""
+        whitening = np.linalg.inv(np.linalg.cholesky(parameters["cov"]))
+        log_det = -2.0 * np.log(np.diagonal(whitening, axis1=1, axis2=2)).sum(1)
+        precision = whitening.transpose(0, 2, 1) @ whitening
+        return {"mu": parameters["mu"], "precision": precision, "log_det": log_det}
+
+    def log_base(self, natural: base.Values, values: base.Values, pt: Any) -> Any:
+        """Log density of mu and of the covariance, eq. (30)."""
+        precision, log_det = natural["precision"], natural["log_det"]
         mu0, kappa0, nu0, psi0 = (values[name] for name in ("mu0", "kappa0", "nu0", "psi0"))
-        d = mu.shape[1]
-        log_det = pt.linalg.slogdet(cov)[1]
-        inverse = pt.linalg.inv(cov)
-        gap = mu - mu0
-        squared = (gap[:, None, :] @ inverse @ gap[:, :, None])[:, 0, 0]
+        d = precision.shape[1]
+        squared = _squared_norm(natural["mu"] - mu0, precision)
         log_mu = 0.5 * (d * (pt.log(kappa0) - _LOG_2PI) - log_det - kappa0 * squared)
         j = pt.arange(d)
         log_multigamma_nu = 0.25 * d * (d - 1) * _LOG_PI + pt.gammaln(0.5 * (nu0 - j)).sum()
@@ -195,9 +194,25 @@ class MvNormal(base.Component):
             - 0.5 * nu0 * d * math.log(2.0)
             - log_multigamma_nu
             - 0.5 * (nu0 + d + 1.0) * log_det
-            - 0.5 * (psi0 * inverse).sum(axis=(1, 2))
+            - 0.5 * (psi0 * precision).sum(axis=(1, 2))
         )
         return log_mu + log_cov
+
+    def log_density(self, rows: Any, natural: base.Values, pt: Any) -> Any:
+        squared = _squared_norm(rows - natural["mu"], natural["precision"])
+        return -0.5 * (rows.shape[1] * _LOG_2PI + natural["log_det"] + squared)
+
+    def restrict(
+        self, values: Mapping[str, np.ndarray], features: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        taken = base.take_features(values, self.hyperparameter_ndims(), features)
+        n_left_out = len(values["mu0"]) - len(features)
+        return {**taken, "nu0": taken["nu0"] - n_left_out}
+
+    def restrict_parameters(
+        self, parameters: Mapping[str, np.ndarray], features: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        return base.take_features(parameters, self.parameters, features, n_before=1)
 
     def draw_base(
         self, rng: np.random.Generator, values: Mapping[str, np.ndarray], size: int
@@ -229,6 +244,47 @@ class MvNormal(base.Component):
             rows[labels == k] = mu[k] + noise[labels == k] @ root.T
         return rows
 
+    def draw_missing(
+        self,
+        rng: np.random.Generator,
+        rows: np.ndarray,
+        is_missing: np.ndarray,
+        parameters: Mapping[str, np.ndarray],
+        labels: np.ndarray,
+    ) -> np.ndarray:
+        """Draw from the conditional law, eq. (32)."""
+        complete = rows.copy()
+        for members in _groups(labels, is_missing):
+            k, holes = labels[members[0]], is_missing[members[0]]
+            # Present features first: their block of the Cholesky factor whitens what is known,
+            # and the rest of it colours the missing ones.
+            order = np.argsort(holes, kind="stable")
+            n_present = len(holes) - np.count_nonzero(holes)
+            present, missing = order[:n_present], order[n_present:]
+            mu, cov = parameters["mu"][k], parameters["cov"][k]
+            root = np.linalg.cholesky(cov[np.ix_(order, order)])
+            gap = rows[np.ix_(members, present)] - mu[present]
+            noise = rng.standard_normal((len(members), len(order)))
+            noise[:, :n_present] = np.linalg.solve(root[:n_present, :n_present], gap.T).T
+            complete[np.ix_(members, missing)] = mu[missing] + noise @ root[n_present:].T
+        return complete
+
+
+def _squared_norm(gap: Any, precision: Any) -> Any:
+    """Squared length (n,) of vectors (n, D) by matrices (n, D, D), without linear algebra."""
+    return ((precision * gap[:, None, :]).sum(axis=2) * gap).sum(axis=1)
+
+
+def _groups(labels: np.ndarray, is_missing: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield the rows that have holes, those of one cluster with the same holes together."""
+    incomplete = np.flatnonzero(is_missing.any(1))
+    kinds = np.column_stack([labels, is_missing])[incomplete]
+    _, kind, sizes = np.unique(kinds, axis=0, return_inverse=True, return_counts=True)
+    by_kind = incomplete[np.argsort(kind.reshape(-1), kind="stable")]
+    ends = np.cumsum(sizes)
+    for end, size in zip(ends, sizes, strict=True):
+        yield by_kind[end - size : end]
+
 
 @base.implements(base.stats_size, MvNormalPrior)
 def _stats_size(prior):
@@ -245,12 +301,6 @@ def _params_size(prior):
 @base.implements(base.tile_size, MvNormalPrior)
 def _tile_size(prior):
     return padded(prior.mu0.shape[0])
-
-
-@base.implements(base.cache_size, MvNormalPrior)
-def _cache_size(prior):
-    n_features = prior.mu0.shape[0]
-    return 3 + 2 * n_features + n_features * n_features
 
 
 @base.implements(base.load_tile, MvNormalPrior)
@@ -327,92 +377,3 @@ def _mean_parameters(prior, stats, params):
         for b in range(a + 1):
             whitening[a, b] *= root
     set_density(whitening, mean, params)
-
-
-@kernel
-def _factor_in(cache, n_features):
-    """View of the Cholesky factor of psi_n within a cache."""
-    return cache[3 + n_features : -n_features].reshape(n_features, n_features)
-
-
-@kernel
-def _refresh_normaliser(prior, cache):
-    """Recompute the constant of the Student t predictive from n and the factor of psi_n."""
-    n_features = prior.mu0.shape[0]
-    kappa_n = prior.kappa0 + cache[1]
-    freedom = prior.nu0 + cache[1] - n_features + 1.0
-    factor = _factor_in(cache, n_features)
-    cache[0] = (
-        math.lgamma(0.5 * (freedom + n_features))
-        - math.lgamma(0.5 * freedom)
-        - 0.5 * n_features * (_LOG_PI + math.log((kappa_n + 1.0) / kappa_n))
-        - log_diagonal_sum(factor)
-    )
-
-
-@base.implements(base.fill_cache, MvNormalPrior)
-def _fill_cache(prior, stats, cache):
-    n_features = prior.mu0.shape[0]
-    cache[1] = stats[0]
-    cache[2] = 0.0
-    factor = _factor_in(cache, n_features)
-    fill_posterior(prior, stats, cache[3 : 3 + n_features], factor)
-    _refresh_normaliser(prior, cache)
-
-
-@base.implements(base.cache_add, MvNormalPrior)
-def _cache_add(prior, data, i, cache):
-    """Rank-one update of the factor of psi_n, O(D^2); Das (2014), eq. 15."""
-    n_features = data.shape[1]
-    kappa_n = prior.kappa0 + cache[1]
-    gap = cache[-n_features:]
-    scale = math.sqrt(kappa_n / (kappa_n + 1.0))
-    for d in range(n_features):
-        difference = data[i, d] - cache[3 + d]
-        cache[3 + d] += difference / (kappa_n + 1.0)
-        gap[d] = scale * difference
-    factor = _factor_in(cache, n_features)
-    rank_one_inplace(factor, gap, 1.0)
-    cache[1] += 1.0
-    _refresh_normaliser(prior, cache)
-
-
-@base.implements(base.cache_remove, MvNormalPrior)
-def _cache_remove(prior, data, i, cache):
-    """Rank-one downdate of the factor of psi_n, O(D^2); Das (2014), eq. 16."""
-    n_features = data.shape[1]
-    kappa_n = prior.kappa0 + cache[1]
-    gap = cache[-n_features:]
-    scale = math.sqrt(kappa_n / (kappa_n - 1.0))
-    for d in range(n_features):
-        difference = data[i, d] - cache[3 + d]
-        cache[3 + d] -= difference / (kappa_n - 1.0)
-        gap[d] = scale * difference
-    cache[1] -= 1.0
-    factor = _factor_in(cache, n_features)
-    before = log_diagonal_sum(factor)
-    sound = rank_one_inplace(factor, gap, -1.0)
-    if sound:
-        # Cancellation adds up over removals: what one leaves inexact the next may expose.
-        cache[2] += log_diagonal_sum(factor) - before
-        sound = cache[2] > _LOG_DIGITS
-    if sound:
-        _refresh_normaliser(prior, cache)
-    return sound
-
-
-# Downdates that shrink the determinant's root by more than this, all in all, lose half its digits.
-_LOG_DIGITS = math.log(1e-4)
-
-
-@base.implements(base.log_predictive, MvNormalPrior)
-def _log_predictive(prior, data, i, cache):
-    """Student t predictive density, eq. (28)."""
-    n_features = data.shape[1]
-    kappa_n = prior.kappa0 + cache[1]
-    gap = cache[-n_features:]
-    for d in range(n_features):
-        gap[d] = data[i, d] - cache[3 + d]
-    factor = _factor_in(cache, n_features)
-    squared = squared_solve(factor, gap) * kappa_n / (kappa_n + 1.0)
-    return cache[0] - 0.5 * (prior.nu0 + cache[1] + 1.0) * math.log1p(squared)

@@ -44,6 +44,7 @@ class Normal(DiagNormal):
 
     row_ndim: ClassVar[int] = 0
     parameters: ClassVar[dict[str, int]] = {"mu": 0, "sigma": 0}
+    natural_ndims: ClassVar[dict[str, int]] = parameters
 
     def check(self, values: Values, n_features: int) -> dict[str, np.ndarray]:
         checked = {"mu0": np.asarray(real_scalar("mu0", values["mu0"]))}

@@ -50,6 +50,16 @@ class Family(Protocol):
         """Log base density with respect to the named parameters, that is of sigma, not sigma^2."""
         ...
 
+    def restricted(self, features: np.ndarray) -> "Family":
+        """Return the family of some features (D',) alone."""
+        ...
+
+    def conditional(
+        self, row: np.ndarray, holes: np.ndarray, params: Mapping[str, np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and covariance of the entries `holes` (D,) of a row (D,) given the others."""
+        ...
+
 
 class Normal:
     """sigma^2 ~ InvGamma(a0, b0), mu | sigma^2 ~ N(mu0, sigma^2 / kappa0), x ~ N(mu, sigma^2).
@@ -109,6 +119,14 @@ class Normal:
         log_mu = stats.norm.logpdf(mu, self.mu0, sigma / np.sqrt(self.kappa0))
         return float(log_mu + log_variance + np.log(2 * sigma))  # d sigma^2 = 2 sigma d sigma
 
+    def restricted(self, features: np.ndarray) -> "Normal":
+        return Normal(self.mu0, self.kappa0, self.a0, self.b0)
+
+    def conditional(
+        self, row: np.ndarray, holes: np.ndarray, params: Mapping[str, np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return np.array([params["mu"]]), np.array([[params["sigma"] ** 2]])
+
 
 class DiagNormal:
     """Independent features, each with its own `Normal`; parameters `mu` and `sigma`, (D,) each.
@@ -154,6 +172,16 @@ class DiagNormal:
     def log_prior(self, params: Mapping[str, np.ndarray]) -> float:
         pairs = zip(self.features, params["mu"], params["sigma"], strict=True)
         return sum(f.log_prior({"mu": mu, "sigma": sigma}) for f, mu, sigma in pairs)
+
+    def restricted(self, features: np.ndarray) -> "DiagNormal":
+        own = [self.features[j] for j in features]
+        names = ("mu0", "kappa0", "a0", "b0")
+        return DiagNormal(*(np.array([getattr(f, name) for f in own]) for name in names))
+
+    def conditional(
+        self, row: np.ndarray, holes: np.ndarray, params: Mapping[str, np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return params["mu"][holes], np.diag(params["sigma"][holes] ** 2)
 
 
 class MvNormal:
@@ -218,3 +246,17 @@ class MvNormal:
         log_cov = stats.invwishart.logpdf(cov, self.nu0, self.psi0)
         log_mu = stats.multivariate_normal.logpdf(mu, self.mu0, cov / self.kappa0)
         return float(np.squeeze(log_mu + log_cov))
+
+    def restricted(self, features: np.ndarray) -> "MvNormal":
+        left_out = len(self.mu0) - len(features)  # blocks of an inverse Wishart, see [1]_
+        psi = self.psi0[features][:, features]
+        return MvNormal(self.mu0[features], self.kappa0, self.nu0 - left_out, psi)
+
+    def conditional(
+        self, row: np.ndarray, holes: np.ndarray, params: Mapping[str, np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        # By the precision: the missing block of it is the inverse of the conditional covariance.
+        precision = np.linalg.inv(params["cov"])
+        cov = np.linalg.inv(precision[holes][:, holes])
+        gap = row[~holes] - params["mu"][~holes]
+        return params["mu"][holes] - cov @ precision[holes][:, ~holes] @ gap, cov

@@ -4,16 +4,13 @@ Generic over the table of families: a new one is a row there, and a row in `POST
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import pytensor
-import pytensor.tensor as pt
 import pytest
-from scipy import linalg, stats
+from scipy import special, stats
 
 from pymc_dpsplit.components.base import (
-    Component,
     add_row,
     cache_add,
     cache_remove,
@@ -31,87 +28,31 @@ from pymc_dpsplit.components.base import (
 )
 from pymc_dpsplit.kernels.jit import kernel
 from pymc_dpsplit.kernels.tiles import TILE, fill_range, new_rows, new_scratch, new_tile
-from tests.support.datasets import DATASETS, HYPERPARAMETERS
-from tests.support.families import FAMILIES, target_of
+from pymc_dpsplit.moves.density import fill_log_mixture
+from tests.support.datasets import HYPERPARAMETERS
+from tests.support.families import FAMILIES
+from tests.support.family_cases import (
+    CASES,
+    Case,
+    case_of,
+    hyperparameters_of,
+    over_cases,
+    over_datasets,
+    rows_of,
+    sizes_of,
+)
 from tests.support.statistics import LEVEL, combine
 
-MANY = 8  # features, more than the small data sets have
 N_DRAWS = 20_000
 
 
-# --- the families under test --------------------------------------------------------------
-
-
-class Case(NamedTuple):
-    """A family with hyperparameters and rows, as declared, as kernels see it, and its twin."""
-
-    component: Component
-    values: dict[str, np.ndarray]
-    twin: Any
-    rows: np.ndarray
-    shift: np.ndarray
-    prior: Any
-    data: np.ndarray
-
-
-def sizes_of(name: str) -> tuple[int, ...]:
-    """Numbers of features to test a family with."""
-    return (1,) if FAMILIES[name].component.row_ndim == 0 else (1, 2, 3, MANY)
-
-
-CASES = [(name, n_features) for name in FAMILIES for n_features in sizes_of(name)]
-over_cases = pytest.mark.parametrize(("name", "n_features"), CASES)
-over_datasets = pytest.mark.parametrize("dataset", DATASETS)
-
-
-def hyperparameters_of(name: str, n_features: int) -> dict[str, Any]:
-    """Test hyperparameters of a family, widened where there are many features."""
-    return {
-        key: widened(value, n_features) for key, value in HYPERPARAMETERS[name](n_features).items()
-    }
-
-
-def widened(value: Any, n_features: int) -> Any:
-    """Continue a vector or a matrix to `n_features` features, not quite periodically."""
-    if np.ndim(value) == 0 or len(value) == n_features:
-        return value
-    if np.ndim(value) == 1:
-        return np.resize(value, n_features) + 0.01 * np.arange(n_features)
-    blocks = [value] * (n_features // len(value) + 1)
-    return linalg.block_diag(*blocks)[:n_features, :n_features] + 0.05
-
-
-def rows_of(dataset: str, n_features: int) -> np.ndarray:
-    """Rows of a small data set; many features repeat the three it has, rolled."""
-    rows = DATASETS[dataset](min(n_features, 3))
-    columns = [np.roll(rows[:, j % 3], j // 3) for j in range(n_features)]
-    return np.column_stack(columns)
-
-
-def case_of(name: str, rows: np.ndarray) -> Case:
-    """Set up a family for rows (n, D)."""
-    hyperparameters = hyperparameters_of(name, rows.shape[1])
-    component = FAMILIES[name].component(**hyperparameters)
-    values = component.check(component.hyperparameters, rows.shape[1])
-    target = target_of(component, rows, 1.0)
-    return Case(
-        component,
-        values,
-        FAMILIES[name].twin(**hyperparameters),
-        rows,
-        rows.mean(0),
-        target.prior,
-        target.data,
-    )
+# --- operations, callable from Python -----------------------------------------------------
 
 
 def some_subsets(n_obs: int, rng: np.random.Generator, n_subsets: int = 12) -> list[np.ndarray]:
     """Subsets of 0 .. n_obs - 1 in random order: none, one, all, and others."""
     sizes = [0, 1, n_obs, *rng.integers(2, n_obs, n_subsets)]
     return [rng.permutation(n_obs)[:size] for size in sizes]
-
-
-# --- operations, callable from Python -----------------------------------------------------
 
 
 @kernel
@@ -571,33 +512,6 @@ def test_wrong_hyperparameter_is_caught(name: str, wrong: str, rng: np.random.Ge
     assert law_p_value(name, twin, case.rows[:0], named) < LEVEL
 
 
-def log_base_of(case: Case, parameters: dict[str, np.ndarray]) -> np.ndarray:
-    """Evaluate the graph of the base density, (K,)."""
-    symbols = {key: pt.as_tensor(value) for key, value in parameters.items()}
-    values = {key: pt.as_tensor(value) for key, value in case.values.items()}
-    graph = case.component.log_base(symbols, values, pt)
-    return pytensor.function([], graph, mode=pytensor.compile.Mode("py", optimizer=None))()
-
-
-@over_cases
-def test_log_base_matches_the_twin(name: str, n_features: int, rng: np.random.Generator) -> None:
-    case = case_of(name, rows_of("overlapping", n_features))
-    parameters = case.component.draw_base(rng, case.values, 5)
-    twins = [case.twin.log_prior({key: value[k] for key, value in parameters.items()})
-             for k in range(5)]  # fmt: skip
-    np.testing.assert_allclose(log_base_of(case, parameters), twins, rtol=1e-8)
-
-
-@over_cases
-def test_central_parameter_is_inside_the_base_measure(name: str, n_features: int) -> None:
-    case = case_of(name, rows_of("overlapping", n_features))
-    central = case.component.central(case.values)
-    for key, ndim in case.component.parameters.items():
-        assert central[key].shape == (n_features,) * ndim
-    one = {key: np.asarray(value)[None] for key, value in central.items()}
-    assert np.isfinite(log_base_of(case, one)).all()
-
-
 def rows_p_value(ours: np.ndarray, twins: np.ndarray) -> float:
     """P-value that two samples of rows (n, D) have one law: features, sums and radii."""
     samples = []
@@ -651,6 +565,227 @@ def test_plug_in_estimate_approaches_the_truth(
     # Twice the gain in likelihood of a fit is chi-square, its mean the number of parameters.
     gain = 2.0 * (densities(case.prior, data, params[0]) - loss).sum()
     assert -5.0 < gain < stats.chi2.isf(LEVEL, params.shape[1])
+
+
+# --- some features alone ------------------------------------------------------------------
+
+over_wide_cases = pytest.mark.parametrize(
+    ("name", "n_features"), [case for case in CASES if case[1] > 1]
+)
+
+
+def restricted(case: Case, features: np.ndarray) -> Case:
+    """The case of some features alone."""
+    component, values = case.component, case.component.restrict(case.values, features)
+    shift, rows = case.shift[features], case.rows[:, features]
+    prior, data = component.prior(values, shift), np.ascontiguousarray(case.data[:, features])
+    return Case(component, values, case.twin.restricted(features), rows, shift, prior, data)
+
+
+def some_features(n_features: int, rng: np.random.Generator) -> list[np.ndarray]:
+    """The first feature, the last, all in reverse, and some of them in random order."""
+    few = rng.permutation(n_features)[: (n_features + 1) // 2]
+    return [np.array([0]), np.array([n_features - 1]), np.arange(n_features)[::-1], few]
+
+
+def own_features(one: dict[str, np.ndarray], features: np.ndarray) -> dict[str, np.ndarray]:
+    """The parameters of one cluster, of some features."""
+    return {key: value[np.ix_(*[features] * np.ndim(value))] for key, value in one.items()}
+
+
+@over_cases
+def test_restricted_hyperparameters_are_legal_copies(name: str, n_features: int) -> None:
+    case = case_of(name, rows_of("overlapping", n_features))
+    for features in (np.arange(n_features), np.arange(1)):
+        values = case.component.restrict(case.values, features)
+        checked = case.component.check(values, len(features))
+        for key, value in case.values.items():
+            np.testing.assert_array_equal(values[key], checked[key])
+            assert values[key].dtype == np.float64
+            assert not np.shares_memory(values[key], value)
+    everything = case.component.restrict(case.values, np.arange(n_features))
+    for key, value in case.values.items():
+        np.testing.assert_array_equal(everything[key], value)
+
+
+@over_cases
+def test_restricted_parameters_are_copies_of_those_of_the_features(
+    name: str, n_features: int, rng: np.random.Generator
+) -> None:
+    case = case_of(name, rows_of("overlapping", n_features))
+    parameters = case.component.draw_base(rng, case.values, 4)
+    for features in some_features(n_features, rng):
+        taken = case.component.restrict_parameters(parameters, features)
+        assert list(taken) == list(case.component.parameters)
+        for key, value in parameters.items():
+            assert not np.shares_memory(taken[key], value)
+        for k in range(4):
+            wanted = own_features({key: value[k] for key, value in parameters.items()}, features)
+            for key in wanted:
+                np.testing.assert_array_equal(taken[key][k], wanted[key])
+
+
+@over_cases
+def test_restricted_marginal_matches_the_twin(
+    name: str, n_features: int, rng: np.random.Generator
+) -> None:
+    case = case_of(name, rows_of("overlapping", n_features))
+    for features in some_features(n_features, rng):
+        few = restricted(case, features)
+        for members in some_subsets(len(case.rows), rng, 4):
+            ours = marginal_of(few.prior, stats_of(few.prior, few.data, members))
+            wanted = few.twin.log_marginal(few.rows[members])
+            assert ours == pytest.approx(wanted, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", [name for name in FAMILIES if sizes_of(name) != (1,)])
+def test_restricted_predictive_is_the_full_one_integrated(name: str) -> None:
+    """Over the feature left out, on x = tan(angle), where the heavy tails end smoothly."""
+    case = case_of(name, rows_of("overlapping", 2))
+    angle = np.linspace(-np.pi / 2, np.pi / 2, 20_003)[1:-1]
+    nothing = np.arange(0)
+    for kept in (0, 1):
+        few = restricted(case, np.array([kept]))
+        ours = predictives(few.prior, few.data, cache_of(few.prior, few.data, nothing))
+        for i in (0, 5):
+            grid = np.empty((len(angle), 2))
+            grid[:, kept], grid[:, 1 - kept] = case.data[i, kept], np.tan(angle)
+            full = predictives(case.prior, grid, cache_of(case.prior, grid, nothing))
+            total = np.trapezoid(np.exp(full) / np.cos(angle) ** 2, angle)
+            assert np.log(total) == pytest.approx(ours[i], abs=1e-6)
+
+
+@over_wide_cases
+def test_restricted_base_measure_is_the_law_of_its_features(
+    name: str, n_features: int, rng: np.random.Generator
+) -> None:
+    case = case_of(name, rows_of("overlapping", n_features))
+    drawn = case.component.draw_base(rng, case.values, N_DRAWS)
+    for features in some_features(n_features, rng):
+        few = restricted(case, features)
+        taken = case.component.restrict_parameters(drawn, features)
+        assert law_p_value(name, few.twin, few.rows[:0], taken) > LEVEL
+        again = few.component.draw_base(rng, few.values, N_DRAWS)
+        assert law_p_value(name, few.twin, few.rows[:0], again) > LEVEL
+        # The control: other features, and degrees of freedom that were not reduced.
+        other = restricted(case, np.roll(np.arange(n_features), 1)[: len(features)])
+        if not np.array_equal(np.sort(other.shift), np.sort(few.shift)):
+            assert law_p_value(name, other.twin, few.rows[:0], taken) < LEVEL
+        if "nu0" in case.values and len(features) < n_features:
+            few.twin.nu0 = float(case.values["nu0"])
+            assert law_p_value(name, few.twin, few.rows[:0], taken) < LEVEL
+
+
+@over_cases
+def test_mixture_density_of_some_features_matches_the_twin(
+    name: str, n_features: int, rng: np.random.Generator
+) -> None:
+    case = case_of(name, rows_of("overlapping", n_features))
+    drawn = case.component.draw_base(rng, case.values, 3)
+    log_weights, log_rest = np.log([0.3, 0.25, 0.15]), np.log(0.3)
+    for features in some_features(n_features, rng):
+        few = restricted(case, features)
+        params = few.component.pack(few.component.restrict_parameters(drawn, features), few.shift)
+        out = np.empty(len(few.rows))
+        fill_log_mixture(few.prior, few.data, log_weights, params, log_rest, out)
+        terms = [log_rest + np.array([few.twin.log_predictive(x, few.rows[:0]) for x in few.rows])]
+        for k in range(3):
+            one = own_features({key: value[k] for key, value in drawn.items()}, features)
+            terms.append(log_weights[k] + few.twin.log_density(few.rows, one))
+        np.testing.assert_allclose(out, special.logsumexp(terms, axis=0), rtol=1e-9, atol=1e-9)
+
+
+# --- missing entries ----------------------------------------------------------------------
+
+
+def some_holes(n_features: int) -> np.ndarray:
+    """Patterns (m, D) of missing entries: all, the first, the last, and every other one."""
+    every_other = np.arange(n_features) % 2 == 0
+    ends = np.eye(n_features, dtype=bool)[[0, -1]]
+    return np.unique(np.vstack([np.ones(n_features, bool), ends, every_other]), axis=0)
+
+
+def conditional_p_value(
+    drawn: np.ndarray, holes: np.ndarray, mean: np.ndarray, cov: np.ndarray
+) -> float:
+    """P-value of rows (n, D), whose `holes` are draws of a normal law: moments and distribution."""
+    whitened = np.linalg.solve(np.linalg.cholesky(cov), (drawn[:, holes] - mean).T).T
+    n, d = whitened.shape
+    z = whitened.mean(0) * np.sqrt(n)
+    squares = (whitened**2).sum(0)
+    return combine(
+        2.0 * stats.norm.sf(np.abs(z)),
+        2.0 * np.minimum(stats.chi2.cdf(squares, n), stats.chi2.sf(squares, n)),
+        *(stats.kstest(column, "norm").pvalue for column in whitened.T),
+        stats.kstest((whitened**2).sum(1), "chi2", args=(d,)).pvalue,
+    )
+
+
+@over_cases
+def test_missing_entries_have_their_conditional_law(
+    name: str, n_features: int, rng: np.random.Generator
+) -> None:
+    """Given the rest of the row; rows of two clusters and all patterns come mixed."""
+    case = case_of(name, rows_of("overlapping", n_features))
+    parameters = case.component.draw_base(rng, case.values, 3)
+    patterns = some_holes(n_features)
+    kinds = [(k, p) for k in (0, 2) for p in range(len(patterns))]
+    kind = rng.permutation(np.repeat(np.arange(len(kinds)), N_DRAWS))
+    labels, which = np.array(kinds)[kind].T
+    is_missing = patterns[which]
+    rows = np.where(is_missing, np.nan, case.rows[3])
+    drawn = case.component.draw_missing(rng, rows, is_missing, parameters, labels)
+    for j, (k, p) in enumerate(kinds):
+        one, other = ({key: v[c] for key, v in parameters.items()} for c in (k, 2 - k))
+        law = case.twin.conditional(case.rows[3], patterns[p], one)
+        assert conditional_p_value(drawn[kind == j], patterns[p], *law) > LEVEL
+        # The controls: the conditional law in the other cluster, and the marginal in this one.
+        wrong = case.twin.conditional(case.rows[3], patterns[p], other)
+        assert conditional_p_value(drawn[kind == j], patterns[p], *wrong) < LEVEL
+        if "cov" in one and not patterns[p].all():
+            holes = np.flatnonzero(patterns[p])
+            marginal = one["mu"][holes], one["cov"][np.ix_(holes, holes)]
+            assert conditional_p_value(drawn[kind == j], patterns[p], *marginal) < LEVEL
+
+
+@over_cases
+def test_imputing_leaves_the_law_of_rows_as_it_is(
+    name: str, n_features: int, rng: np.random.Generator
+) -> None:
+    case = case_of(name, rows_of("overlapping", n_features))
+    parameters = case.component.draw_base(rng, case.values, 1)
+    one = {key: value[0] for key, value in parameters.items()}
+    rows, twins = (case.twin.draw_rows(rng, one, N_DRAWS) for _ in range(2))
+    labels = np.zeros(N_DRAWS, np.int64)
+    for holes in some_holes(n_features):
+        is_missing = np.tile(holes, (N_DRAWS, 1))
+        drawn = case.component.draw_missing(rng, rows, is_missing, parameters, labels)
+        assert rows_p_value(drawn, twins) > LEVEL
+
+
+@pytest.mark.parametrize("dtype", [np.int16, np.int32, np.int64])
+@over_cases
+def test_only_missing_entries_change(
+    name: str, n_features: int, dtype: type, rng: np.random.Generator
+) -> None:
+    case = case_of(name, rows_of("overlapping", n_features))
+    parameters = case.component.draw_base(rng, case.values, 3)
+    n_obs = len(case.rows)
+    labels = rng.integers(0, 3, n_obs).astype(dtype)
+    nothing, everything = np.zeros((n_obs, n_features), bool), np.ones((n_obs, n_features), bool)
+    some = rng.random((n_obs, n_features)) < 0.5
+    for is_missing in (nothing, everything, some, nothing[:0]):
+        rows = np.where(is_missing, np.nan, case.rows[: len(is_missing)])
+        before = rows.copy()
+        drawn = case.component.draw_missing(
+            rng, rows, is_missing, parameters, labels[: len(is_missing)]
+        )
+        np.testing.assert_array_equal(rows, before)
+        assert drawn.shape == rows.shape
+        assert drawn.dtype == np.float64
+        assert not np.shares_memory(drawn, rows)
+        assert np.isfinite(drawn).all()
+        np.testing.assert_array_equal(drawn[~is_missing], rows[~is_missing])
 
 
 # --- documented defaults ------------------------------------------------------------------

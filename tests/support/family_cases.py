@@ -1,0 +1,76 @@
+"""Families with hyperparameters and rows, as declared, as kernels see them, and their twins."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from scipy import linalg
+
+from pymc_dpsplit.components.base import Component
+from tests.support.datasets import DATASETS, HYPERPARAMETERS
+from tests.support.families import FAMILIES, target_of
+
+MANY = 8  # features, more than the small data sets have
+
+
+class Case(NamedTuple):
+    """A family with hyperparameters and rows, as declared, as kernels see it, and its twin."""
+
+    component: Component
+    values: dict[str, np.ndarray]
+    twin: Any
+    rows: np.ndarray
+    shift: np.ndarray
+    prior: Any
+    data: np.ndarray
+
+
+def sizes_of(name: str) -> tuple[int, ...]:
+    """Numbers of features to test a family with."""
+    return (1,) if FAMILIES[name].component.row_ndim == 0 else (1, 2, 3, MANY)
+
+
+CASES = [(name, n_features) for name in FAMILIES for n_features in sizes_of(name)]
+over_cases = pytest.mark.parametrize(("name", "n_features"), CASES)
+over_datasets = pytest.mark.parametrize("dataset", DATASETS)
+
+
+def hyperparameters_of(name: str, n_features: int) -> dict[str, Any]:
+    """Test hyperparameters of a family, widened where there are many features."""
+    return {
+        key: widened(value, n_features) for key, value in HYPERPARAMETERS[name](n_features).items()
+    }
+
+
+def widened(value: Any, n_features: int) -> Any:
+    """Continue a vector or a matrix to `n_features` features, not quite periodically."""
+    if np.ndim(value) == 0 or len(value) == n_features:
+        return value
+    if np.ndim(value) == 1:
+        return np.resize(value, n_features) + 0.01 * np.arange(n_features)
+    blocks = [value] * (n_features // len(value) + 1)
+    return linalg.block_diag(*blocks)[:n_features, :n_features] + 0.05
+
+
+def rows_of(dataset: str, n_features: int) -> np.ndarray:
+    """Rows of a small data set; many features repeat the three it has, rolled."""
+    rows = DATASETS[dataset](min(n_features, 3))
+    columns = [np.roll(rows[:, j % 3], j // 3) for j in range(n_features)]
+    return np.column_stack(columns)
+
+
+def case_of(name: str, rows: np.ndarray) -> Case:
+    """Set up a family for rows (n, D)."""
+    hyperparameters = hyperparameters_of(name, rows.shape[1])
+    component = FAMILIES[name].component(**hyperparameters)
+    values = component.check(component.hyperparameters, rows.shape[1])
+    target = target_of(component, rows, 1.0)
+    return Case(
+        component,
+        values,
+        FAMILIES[name].twin(**hyperparameters),
+        rows,
+        rows.mean(0),
+        target.prior,
+        target.data,
+    )
