@@ -1,6 +1,7 @@
 """Exact Dirichlet-process mixtures in PyMC models."""
 
-from pymc_dpsplit import convergence, step
+from pymc_dpsplit import convergence, refusals, step
+from pymc_dpsplit.checkpoint import Checkpoint
 from pymc_dpsplit.components.diag_normal import DiagNormal
 from pymc_dpsplit.components.mv_normal import MvNormal
 from pymc_dpsplit.components.normal import Normal
@@ -15,6 +16,7 @@ from pymc_dpsplit.step import DPSplitMerge
 
 __version__ = "0.1.0"
 __all__ = [
+    "Checkpoint",
     "DPMixture",
     "DPSplitMerge",
     "DiagNormal",
@@ -30,3 +32,4 @@ __all__ = [
 
 step.register()
 convergence.install()
+refusals.install()

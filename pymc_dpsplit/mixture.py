@@ -1,5 +1,6 @@
 """`DPMixture`: what a user writes in a model."""
 
+import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,19 +9,21 @@ import pytensor.tensor as pt
 from pymc.distributions.transforms import log
 from pymc.model import Model
 from pymc.pytensorf import rvs_in_graph
-from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant, Variable
-from pytensor.graph.traversal import graph_inputs
 from pytensor.tensor.random.variable import shared_rng
-from scipy import sparse
+from pytensor.tensor.shape import specify_shape
 
-from pymc_dpsplit.components.arguments import positive_scalar, rows_of
+from pymc_dpsplit.components.arguments import positive_scalar
 from pymc_dpsplit.components.base import Component
-from pymc_dpsplit.variables.measure import ROLES, RandomMeasure
-from pymc_dpsplit.variables.rows import MixtureRows
+from pymc_dpsplit.variables import MissingEntries, MixtureRows, RandomMeasure
+from pymc_dpsplit.variables.measure import ROLES
+from pymc_dpsplit.variables.observed import Observed, latent_rows, read_observed
 
+# Rows kept per draw: at least and at most, and as many as fit in so many bytes.
 _LEAST_ROWS, _MOST_ROWS = 10, 64
 _BYTES_PER_DRAW = 2**18
+# Where other variables depend on every cluster, none may go unrecorded.
+_LEAST_ROWS_NEEDED, _BYTES_PER_DRAW_NEEDED = 128, 2**15
 _RESERVED_DIMS = ("chain", "draw", "__sample__")
 
 
@@ -38,7 +41,8 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
 
     Adds the free variables ``{name}_n_clusters``, ``{name}_new_weight``, ``{name}_weights`` and one
     for each cluster parameter, such as ``{name}_mu``, which `DPSplitMerge` samples, and the
-    observed variable ``{name}``, whose density has the labels summed out.
+    variable ``{name}`` itself: observed, with a density that has the labels summed out, or without
+    `observed` latent, an ordinary variable which other parts of the model may depend on.
 
     Parameters
     ----------
@@ -48,25 +52,34 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
         Positive concentration; a variable or expression is sampled with the rest of the model.
     component : Component
         Family of the clusters with the hyperparameters of its base measure, for instance
-        `MvNormal`.
-    observed : array-like or pm.Data
+        `MvNormal`.  A hyperparameter that is a PyMC variable or expression is sampled with the
+        rest of the model.
+    observed : array-like, pm.Data or expression, optional
         One observation per row: shape (N,) for a family of scalars such as `Normal`, else
-        (N, D).  NumPy, pandas, polars, xarray or nested lists; finite numbers.
+        (N, D).  NumPy, pandas, polars, xarray or nested lists.  Entries that are NaN or masked are
+        missing: the step imputes them as ``{name}_unobserved``, in the order of rows and then
+        features.  Data less a mean that depends on other variables, as in ``y - X @ beta``, make
+        the mixture one of the errors of a regression; the model then also has ``{name}_labels``.
+        Without `observed` the mixture is latent.
     dims : str or sequence of str, optional
-        Names of the dimensions of `observed`.  Parameters use that of the features too;
-        without it they use ``{name}_feature``.
+        Names of the dimensions of `observed`, or of the latent variable.  Parameters use that of
+        the features too; without it they use ``{name}_feature``.
     shape : int or sequence of int, optional
-        Shape of `observed`; if given it is checked.
+        Shape of the latent variable, if `dims` does not say it; if `observed` is given too, it
+        is checked.
     max_clusters : int, optional
         Rows kept per draw in the weights and parameters, the largest clusters first.  The chain
         is not truncated: ``{name}_n_clusters`` and what it depends on stay exact, and `pm.sample`
         says at the end if draws had more clusters than rows.  By default as many rows as
-        fit in 256 KiB per draw, but at least 10, at most 64 and at most N.
+        fit in 256 KiB per draw, but at least 10, at most 64 and at most N.  Where other variables
+        depend on every cluster (latent mixtures, means and hyperparameters that are variables) a
+        draw with more clusters is an error, and the default is at least 128 and as many as fit in
+        32 KiB, at most N.
 
     Returns
     -------
     TensorVariable
-        The observed variable.
+        The observed or latent variable.
 
     Raises
     ------
@@ -86,23 +99,29 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
     model = _current_model(name)
     try:
         _check_component(component)
-        data, rows = _checked_data(observed, component, shape)
-        values = _checked_hyperparameters(component, rows.shape[1])
-        n_rows_kept = _checked_max_clusters(max_clusters, component, rows)
-        concentration = _checked_alpha(alpha, model)
-        data_dims = _checked_dims(dims, rows, component, model)
-        _check_names(name, component, model)
+        data = _checked_data(observed, component, shape, dims, model)
+        inputs = [
+            _checked_alpha(alpha, model),
+            *_checked_hyperparameters(component, data.shape[1], model),
+        ]
+        needs_all = data.is_labelled or not all(isinstance(h, Constant) for h in inputs[1:])
+        n_rows_kept = _checked_max_clusters(max_clusters, component, data.shape, needs_all)
+        data_dims = _checked_dims(dims, data.shape, component, model)
+        _check_names(name, component, data, model)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
-    n_obs, n_features = rows.shape
-    op = RandomMeasure(model.name_for(name), component, n_obs, n_features, n_rows_kept)
-    hyperparameters = [pt.constant(values[key]) for key in component.hyperparameter_ndims()]
-    measure = op.make_node(_new_rng(), concentration, *hyperparameters).outputs[1:]
-    _register_measure(name, measure, component, data_dims, model)
-    n_rows = _number_of_rows(data, data_dims, model)
-    inputs = [concentration, *measure, *hyperparameters]
-    x = MixtureRows(op.target, component, n_features)(_new_rng(), n_rows, *inputs)
-    return model.register_rv(x, name, observed=data, dims=data_dims)
+    n_obs, n_features = data.shape
+    target, bare = model.name_for(name), _without_variables(component)
+    op = RandomMeasure(target, bare, n_obs, n_features, n_rows_kept, data.is_labelled)
+    concentration, *hyperparameters = inputs
+    measure = op.make_node(_new_rng(), *inputs).outputs[1:]
+    _register_measure(name, measure, data_dims, model)
+    occupied = measure[: op.n_measure]
+    given = [concentration, *occupied, *hyperparameters]
+    extra = _extras(name, data, measure, given, bare, data_dims, model)
+    rows = MixtureRows(target, bare, n_features, tuple(extra))
+    x = rows(_new_rng(), _number_of_rows(data, data_dims, model), *given, *extra.values())
+    return model.register_rv(x, name, observed=data.data, dims=data_dims)
 
 
 def _new_rng() -> Variable:
@@ -133,53 +152,124 @@ def _check_component(component: Any) -> None:
         )
 
 
-def _checked_hyperparameters(component: Component, n_features: int) -> dict[str, np.ndarray]:
-    for key, value in component.hyperparameters.items():
-        if isinstance(value, Variable):
-            raise ValueError(
-                f"{key} is a PyMC variable, but hyperparameters must be numbers or arrays in "
-                "this version; give a number."
-            )
-    return component.check(component.hyperparameters, n_features)
+def _without_variables(component: Component) -> Component:
+    """Copy of a component that holds no part of the graph, which enters the ops as inputs."""
+    bare = copy.copy(component)
+    bare.hyperparameters = {
+        key: str(value) if isinstance(value, Variable) else value
+        for key, value in component.hyperparameters.items()
+    }
+    return bare
 
 
-def _checked_data(observed: Any, component: Component, shape: Any) -> tuple[Any, np.ndarray]:
-    """Return what the model observes, and its rows now (N, D)."""
+def _checked_hyperparameters(component: Component, n_features: int, model: Model) -> list[Variable]:
+    """Return the hyperparameters as float64 graphs of the shapes that the family wants."""
+    given = component.hyperparameters
+    # Legal stand-ins for the variables, so that the family can check the numbers beside them.
+    sample = np.arange(2.0 * n_features).reshape(2, n_features)
+    sample = sample if component.row_ndim else sample[:, 0]
+    stand_ins = type(component).from_data(sample).hyperparameters
+    are_variables = {key: isinstance(value, Variable) for key, value in given.items()}
+    numbers = {key: stand_ins[key] if are_variables[key] else given[key] for key in given}
+    checked = component.check(numbers, n_features)
+    graphs: list[Variable] = []
+    for key, ndim in component.hyperparameter_ndims().items():
+        if are_variables[key]:
+            _refuse_strangers(key, given[key], model)
+            graphs.append(_shaped(key, given[key], ndim, n_features))
+        else:
+            graphs.append(pt.constant(checked[key]))
+    return graphs
+
+
+def _refuse_strangers(key: str, value: Variable, model: Model) -> None:
+    if any(rv not in model.root.basic_RVs for rv in rvs_in_graph(value)):
+        raise ValueError(
+            f"{key} holds a distribution that is not in this model; declare it by name, as in "
+            f'pm.Gamma("{key}", 2, 4), inside the model.'
+        )
+
+
+def _shaped(key: str, value: Any, ndim: int, n_features: int) -> Variable:
+    """Give a variable `ndim` dimensions of length D each."""
+    tensor: Any = pt.as_tensor(value).astype("float64")
+    shape = (n_features,) * ndim
+    fits = tensor.type.ndim == ndim and all(
+        length in (None, n_features) for length in tensor.type.shape
+    )
+    if fits:
+        return specify_shape(tensor, shape) if ndim else tensor
+    if all(length == 1 for length in tensor.type.shape) and (ndim < 2 or n_features == 1):
+        return pt.full(shape, tensor.reshape(()))
+    wanted = f"shape {shape}" if ndim else "a scalar"
+    raise ValueError(
+        f"{key} is a variable of shape {tensor.type.shape}, but the data have {n_features} "
+        f"feature{'s' if n_features > 1 else ''}; give {wanted}."
+    )
+
+
+def _checked_data(
+    observed: Any, component: Component, shape: Any, dims: Any, model: Model
+) -> Observed:
+    """Take `observed` apart, or find the shape of a latent variable."""
     if observed is None:
-        raise ValueError(
-            "observed is missing, and latent mixtures are not available in this version; pass "
-            "observed=."
-        )
-    if sparse.issparse(observed):
-        raise ValueError(
-            "observed is a sparse matrix, which this component cannot read; give "
-            "observed.toarray()."
-        )
-    values = _values_of_data(observed) if isinstance(observed, Variable) else observed
-    rows = rows_of(values, component.row_ndim)
-    expected = rows.shape if component.row_ndim else rows.shape[:1]
+        return latent_rows(*_latent_shape(component, shape, dims, model))
+    data = read_observed(observed, component)
+    for rv in [] if data.mean is None else rvs_in_graph(data.mean):
+        if rv not in model.root.basic_RVs:
+            raise ValueError(
+                "observed holds a distribution that is not in this model; declare it by name."
+            )
+    expected = data.shape if component.row_ndim else data.shape[:1]
     if shape is not None and tuple(np.atleast_1d(shape)) != expected:
         raise ValueError(
             f"shape={shape} differs from the shape {expected} of observed; leave shape out."
         )
-    return observed if isinstance(observed, Variable) else rows.reshape(expected), rows
+    return data
 
 
-def _values_of_data(observed: Variable) -> np.ndarray:
-    roots = list(graph_inputs([observed]))
-    if rvs_in_graph(observed) or not all(isinstance(r, SharedVariable | Constant) for r in roots):
+def _latent_shape(component: Component, shape: Any, dims: Any, model: Model) -> tuple[int, int]:
+    """Number of rows N and of features D of a latent variable."""
+    wanted = "(N, D)" if component.row_ndim else "(N,)"
+    if shape is None and dims is None:
         raise ValueError(
-            f"observed={observed} depends on variables of the model; give an array or pm.Data."
+            "observed is missing; pass observed=, or dims= or shape= to say how many values a "
+            "latent mixture has."
         )
-    return np.asarray(observed.eval())
+    if shape is None:
+        names = (dims,) if isinstance(dims, str) else tuple(dims)
+        unknown = [dim for dim in names if dim not in model.dim_lengths]
+        if unknown:
+            raise ValueError(
+                f"dims={dims!r} of a latent mixture names {unknown[0]!r}, which is not a dimension "
+                f"of the model; add it to its coords, or pass shape={wanted}."
+            )
+        lengths = [int(model.dim_lengths[dim].eval()) for dim in names]
+    else:
+        lengths = list(np.atleast_1d(shape))
+    are_lengths = all(
+        isinstance(n, int | np.integer) and not isinstance(n, bool) and n > 0 for n in lengths
+    )
+    if len(lengths) != 1 + component.row_ndim or not are_lengths:
+        given = tuple(lengths) if shape is None else shape
+        raise ValueError(
+            f"shape={given} does not suit a latent mixture of {type(component).__name__}; give "
+            f"{wanted}, of positive integers."
+        )
+    return int(lengths[0]), int(lengths[1]) if component.row_ndim else 1
 
 
-def _checked_max_clusters(given: Any, component: Component, rows: np.ndarray) -> int:
+def _checked_max_clusters(
+    given: Any, component: Component, shape: tuple[int, int], needs_all: bool
+) -> int:
     if given is None:
-        n_obs, n_features = rows.shape
+        n_obs, n_features = shape
         numbers = 1 + sum(n_features**ndim for ndim in component.parameters.values())
-        fitting = _BYTES_PER_DRAW // (8 * numbers)
-        return min(n_obs, max(_LEAST_ROWS, min(_MOST_ROWS, fitting)))
+        if needs_all:
+            fitting = max(_LEAST_ROWS_NEEDED, _BYTES_PER_DRAW_NEEDED // (8 * numbers))
+        else:
+            fitting = min(_MOST_ROWS, max(_LEAST_ROWS, _BYTES_PER_DRAW // (8 * numbers)))
+        return min(n_obs, fitting)
     is_integer = isinstance(given, int | np.integer) and not isinstance(given, bool)
     if not is_integer or given < 1:
         raise ValueError(
@@ -195,12 +285,7 @@ def _checked_alpha(alpha: Any, model: Model) -> Variable:
         if isinstance(alpha, str | bytes):
             raise ValueError(f"alpha={alpha!r} is a string; give a positive number.")
         return pt.constant(positive_scalar("alpha", alpha))
-    strangers = [rv for rv in rvs_in_graph(alpha) if rv not in model.root.basic_RVs]
-    if strangers:
-        raise ValueError(
-            "alpha holds a distribution that is not in this model; declare it by name, as in "
-            'pm.Gamma("alpha", 2, 4), inside the model.'
-        )
+    _refuse_strangers("alpha", alpha, model)
     tensor = pt.as_tensor(alpha)
     if tensor.type.ndim and any(length != 1 for length in tensor.type.shape):
         raise ValueError(
@@ -212,12 +297,12 @@ def _checked_alpha(alpha: Any, model: Model) -> Variable:
 
 
 def _checked_dims(
-    dims: Any, rows: np.ndarray, component: Component, model: Model
+    dims: Any, shape: tuple[int, int], component: Component, model: Model
 ) -> tuple[str, ...] | None:
     if dims is None:
         return None
     names = (dims,) if isinstance(dims, str) or not np.iterable(dims) else tuple(dims)
-    lengths = rows.shape[: component.row_ndim + 1]
+    lengths = shape[: component.row_ndim + 1]
     if len(names) != len(lengths) or not all(isinstance(dim, str) for dim in names):
         wanted = "two names" if component.row_ndim else "one name"
         raise ValueError(
@@ -245,8 +330,10 @@ def _check_dim(dim: str, length: int, model: Model) -> None:
         )
 
 
-def _check_names(name: str, component: Component, model: Model) -> None:
-    for suffix in ("", *(f"_{role}" for role in (*ROLES, *component.parameters))):
+def _check_names(name: str, component: Component, data: Observed, model: Model) -> None:
+    roles = [*ROLES, *component.parameters]
+    roles += ["labels"] * data.is_labelled + ["unobserved"] * bool(len(data.filling))
+    for suffix in ("", *(f"_{role}" for role in roles)):
         if model.named_vars.tree_contains(model.name_for(name + suffix)):
             raise ValueError(
                 f"name={name!r} is taken: the model already has a variable {name + suffix!r}; "
@@ -259,11 +346,11 @@ def _check_names(name: str, component: Component, model: Model) -> None:
         )
 
 
-def _number_of_rows(data: Any, dims: tuple[str, ...] | None, model: Model) -> Any:
+def _number_of_rows(data: Observed, dims: tuple[str, ...] | None, model: Model) -> Any:
     """Return the number of rows, as an expression that follows later changes of the data."""
     if dims is not None and dims[0] in model.dim_lengths:
         return model.dim_lengths[dims[0]]
-    return data.shape[0]
+    return data.shape[0] if data.data is None else data.data.shape[0]
 
 
 def _feature_dims(
@@ -281,22 +368,59 @@ def _feature_dims(
 
 
 def _register_measure(
-    name: str,
-    measure: Sequence[Variable],
-    component: Component,
-    data_dims: tuple[str, ...] | None,
-    model: Model,
+    name: str, measure: Sequence[Variable], data_dims: tuple[str, ...] | None, model: Model
 ) -> None:
     """Make each output of the random measure a free variable of the model."""
     op: RandomMeasure = measure[0].owner.op
     cluster = f"{op.target}_cluster"
     model.add_coord(cluster, range(op.max_clusters))
     features: tuple[str, ...] = ()
-    if component.row_ndim:
+    if op.component.row_ndim:
         features = _feature_dims(name, op.n_features, data_dims, model)
-    dims: list[tuple[str, ...] | None] = [None, None, (cluster,)]
-    dims += [(cluster, *features[:ndim]) for ndim in component.parameters.values()]
-    for rv, role, rv_dims in zip(measure, (*ROLES, *component.parameters), dims, strict=True):
+    dims: dict[str, tuple[str, ...] | None] = {"weights": (cluster,)}
+    dims |= {key: (cluster, *features[:n]) for key, n in op.component.parameters.items()}
+    dims["labels"] = data_dims and data_dims[:1]
+    for rv, role in zip(measure, op.roles, strict=True):
         # The logarithm of the new weight, as the weight itself underflows when alpha is small.
         transform = log if role == "new_weight" else None
-        model.register_rv(rv, f"{name}_{role}", dims=rv_dims, default_transform=transform)
+        model.register_rv(rv, f"{name}_{role}", dims=dims.get(role), default_transform=transform)
+
+
+def _extras(
+    name: str,
+    data: Observed,
+    measure: Sequence[Variable],
+    given: Sequence[Variable],
+    component: Component,
+    data_dims: tuple[str, ...] | None,
+    model: Model,
+) -> dict[str, Variable]:
+    """Inputs of the observations beside the measure; registers the missing entries."""
+    extra: dict[str, Variable] = {}
+    if data.is_labelled:
+        extra["labels"] = measure[-1]
+    if data.mean is not None:
+        extra["mean"] = data.mean.astype("float64")
+    if len(data.filling):
+        mean: Any = pt.zeros(len(data.filling))
+        if data.mean is not None:
+            mean = pt.broadcast_to(data.mean, data.data.shape).reshape(data.shape)[data.holes]
+        op = MissingEntries(model.name_for(name), component, len(data.filling))
+        entries: Any = op(_new_rng(), *data.holes, mean, *given)
+        dim = f"{model.name_for(name)}_hole"
+        model.add_coord(dim, _names_of_holes(data, data_dims, model))
+        model.register_rv(entries, f"{name}_unobserved", initval=data.filling, dims=(dim,))
+        if data.mean is not None:
+            extra["unobserved"] = entries
+    return extra
+
+
+def _names_of_holes(data: Observed, data_dims: tuple[str, ...] | None, model: Model) -> list[str]:
+    """Name each missing entry after its row and, if there are several, its feature."""
+    n_names = 1 if data.data.ndim == 1 else 2
+    columns = []
+    for axis in range(n_names):
+        known = model.coords.get(data_dims[axis]) if data_dims else None
+        index = data.holes[axis]
+        columns.append([str(i if known is None else known[i]) for i in index])
+    return [", ".join(names) for names in zip(*columns, strict=True)]

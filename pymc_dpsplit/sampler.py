@@ -63,11 +63,14 @@ class Measure(NamedTuple):
     log_rest : float
         Logarithm of the weight of everything not yet seen.
     params : ndarray of float64, shape (K, P)
+    rank : ndarray of int64, shape (K,)
+        Row in which each cluster of the chain stands here.
     """
 
     weights: np.ndarray
     log_rest: float
     params: np.ndarray
+    rank: np.ndarray
 
 
 def start(target: Target, rng: np.random.Generator, n_start: int | None = None) -> ChainState:
@@ -271,4 +274,4 @@ def measure(target: Target, state: ChainState, rng: np.random.Generator) -> Meas
     """
     log_weights, log_rest, params = draw_measure(target.prior, state.stats, target.alpha, rng)
     order = np.argsort(-log_weights, kind="stable")
-    return Measure(np.exp(log_weights[order]), log_rest, params[order])
+    return Measure(np.exp(log_weights[order]), log_rest, params[order], np.argsort(order))

@@ -8,32 +8,34 @@ point.  The partition itself lives here, not in the point.
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from arviz_stats.base import array_stats  # type: ignore[attr-defined]
 from pymc.model import Model, modelcontext
-from pymc.pytensorf import compile as compile_function
 from pymc.sampling import mcmc
 from pymc.step_methods.compound import BlockedStep, Competence, CompoundStep, StepMethodState
 from pymc.step_methods.state import dataclass_state
 from pymc.util import get_random_generator
-from pytensor.graph.traversal import explicit_graph_inputs
 from rich.markup import escape
 from rich.progress import TextColumn
 from rich.table import Column
 
 from pymc_dpsplit import sampler
-from pymc_dpsplit.moves.partition import entropy, log_joint
-from pymc_dpsplit.moves.tally import (
-    MERGES_ACCEPTED,
-    MERGES_PROPOSED,
-    SPLITS_ACCEPTED,
-    SPLITS_PROPOSED,
-)
+from pymc_dpsplit.exchange import exchange
+from pymc_dpsplit.moves.start import draw_n_start
+from pymc_dpsplit.options import Options, refuse_unknown
 from pymc_dpsplit.plan import lengthen, make_plan
-from pymc_dpsplit.variables import MixtureVariables, is_owned, mixtures_of, refuse_dependents
+from pymc_dpsplit.report import labels_stat, stats_of, stats_types
+from pymc_dpsplit.variables import (
+    is_owned,
+    mixtures_of,
+    reader_of_points,
+    refuse_dependents,
+    refuse_impossible,
+    row_likelihood,
+)
+from pymc_dpsplit.variables.reading import Reading
 
 # Greedy moves are used in the first third of tuning, and no longer than this.
 _MOST_GREEDY_DRAWS = 100
@@ -43,74 +45,6 @@ _REPLAN_EVERY = 25
 _MIXING = ("occupied", "entropy", "log_joint")
 # Fewer draws say nothing about autocorrelation.
 _LEAST_HISTORY = 50
-# What PyMC gives to every step method, besides the options.
-_ARGUMENTS_OF_PYMC = ("model", "rng", "initial_point", "compile_kwargs", "blocked")
-
-
-@dataclass(frozen=True)
-class Options:
-    """Options of the step, as given in ``pm.sample(dpsplit={...})``.
-
-    See `DPSplitMerge` for their meaning.
-    """
-
-    kernel: str
-    threads: int
-    attempts: int
-    iterations: int | None
-    start_clusters: int | None
-    keep_labels: bool
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.kernel, str) or self.kernel not in sampler.KERNELS:
-            known = ", ".join(repr(name) for name in sampler.KERNELS)
-            raise ValueError(f"kernel={self.kernel!r} is not known; choose one of {known}.")
-        for name, least in {"threads": 1, "attempts": 0}.items():
-            _check_integer(name, getattr(self, name), least)
-        for name in ("iterations", "start_clusters"):
-            if getattr(self, name) is not None:
-                _check_integer(name, getattr(self, name), 1)
-        if not isinstance(self.keep_labels, bool | np.bool_):
-            raise ValueError(f"keep_labels={self.keep_labels!r} is neither; give True or False.")
-
-
-def _check_integer(name: str, value: Any, least: int) -> None:
-    is_integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not is_integer or value < least:
-        raise ValueError(f"{name}={value!r} is out of range; give an integer of at least {least}.")
-
-
-def _refuse_unknown_options(given: Any) -> None:
-    options = tuple(Options.__dataclass_fields__)
-    for name in given:
-        if name not in (*options, *_ARGUMENTS_OF_PYMC):
-            raise ValueError(
-                f"{name!r} is not an option of dpsplit; choose among {', '.join(options)}."
-            )
-
-
-def _reader(
-    mixture: MixtureVariables, model: Model, compile_kwargs: dict[str, Any]
-) -> Callable[[dict[str, np.ndarray]], tuple[float, dict[str, np.ndarray]]]:
-    """Return a function from a point to alpha and the checked hyperparameters."""
-    names = list(mixture.hyperparameters)
-    wanted = [mixture.alpha, *mixture.hyperparameters.values()]
-    outs = model.replace_rvs_by_values(wanted)
-    values = set(model.value_vars)
-    ins = [var for var in explicit_graph_inputs(outs) if var in values]
-    function = compile_function(
-        ins, outs, on_unused_input="ignore", trust_input=True, **compile_kwargs
-    )
-    ins_names = [str(var.name) for var in ins]
-
-    def read(point: dict[str, np.ndarray]) -> tuple[float, dict[str, np.ndarray]]:
-        alpha, *numbers = function(*(point[name] for name in ins_names))
-        checked = mixture.component.check(
-            dict(zip(names, numbers, strict=True)), mixture.n_features
-        )
-        return float(alpha), checked
-
-    return read
 
 
 def autocorrelation_time(history: np.ndarray) -> float:
@@ -150,7 +84,7 @@ class DPSplitMerge(BlockedStep):
     rng : numpy.random.Generator or int, optional
         `pm.sample` sets one for every chain.
     initial_point : dict, optional
-        Not used: given by `pm.sample` to every step method.
+        Given by `pm.sample` to every step method.
     compile_kwargs : dict, optional
         Arguments for the function that computes alpha and the hyperparameters.
     blocked : bool
@@ -169,8 +103,15 @@ class DPSplitMerge(BlockedStep):
         up to 50 ms a draw, for a chain that the second half of tuning shows to mix slowly;
         then kept.
     start_clusters : int, optional
-        Number of clusters to start from.  By default each chain draws it log-uniformly from
-        1 to min(50, N), so that chains start over-dispersed.
+        Number of clusters to start from; also ``pm.sample(initvals={"x_n_clusters": 5})``, which
+        may differ by chain.  By default each chain draws it log-uniformly from 1 to min(50, N),
+        so that chains start over-dispersed.
+    start_labels : array of int, shape (N,), optional
+        Partition to start from.  Where labels are variables of the model, also
+        ``initvals={"x_labels": labels}``.
+    exchanges : int
+        For a latent mixture: moves per draw of its values together with their labels.  They are
+        made where the likelihood has a factor for each value, whatever its form.
     keep_labels : bool
         Store the labels of every draw in ``sample_stats`` as ``{name}_labels``.
 
@@ -202,7 +143,7 @@ class DPSplitMerge(BlockedStep):
 
     def __new__(cls, vars: Any = None, *, model: Model | None = None, **kwargs: Any) -> Any:
         model = modelcontext(model)
-        _refuse_unknown_options(kwargs)
+        refuse_unknown(kwargs)
         chosen = mixtures_of(vars, model)
         if len(chosen) == 1:
             return super().__new__(cls, chosen[0].owned, model=model, **kwargs)
@@ -229,41 +170,42 @@ class DPSplitMerge(BlockedStep):
         attempts: int = 2,
         iterations: int | None = None,
         start_clusters: int | None = None,
+        start_labels: Any = None,
+        exchanges: int = 10,
         keep_labels: bool = False,
     ) -> None:
-        del initial_point, blocked
+        del blocked
         model = modelcontext(model)
-        self.options = Options(kernel, threads, attempts, iterations, start_clusters, keep_labels)
+        self.options = Options(
+            kernel,
+            threads,
+            attempts,
+            iterations,
+            start_clusters,
+            start_labels,
+            exchanges,
+            keep_labels,
+        )
         (self.mixture,) = mixtures_of(vars, model)
         refuse_dependents(self.mixture, model)
         self.vars = [model.rvs_to_values[rv] for rv in self.mixture.owned]
         self.rng = get_random_generator(rng)
-        self._read = _reader(self.mixture, model, compile_kwargs or {})
-        rows = self.mixture.rows()
-        self._shift = rows.mean(0)
-        self._data = np.ascontiguousarray(rows - self._shift)
-        self._declare_stats()
+        self._reader = reader_of_points(self.mixture, model, compile_kwargs or {})
+        point = model.initial_point() if initial_point is None else initial_point
+        refuse_impossible(self._reader, model, point)
+        self._centre(self._reader.read(point).rows)
+        self._likelihood = (
+            row_likelihood(self.mixture, model, point) if self.mixture.is_latent else None
+        )
+        n_labels = len(self._data) if self.options.keep_labels else None
+        self.stats_dtypes_shapes = stats_types(self.mixture.name, n_labels)
+        self.stats_dtypes = [{key: of for key, (of, _) in self.stats_dtypes_shapes.items()}]
         self._forget()
 
-    def _declare_stats(self) -> None:
-        name = self.mixture.name
-        self.stats_dtypes_shapes: dict[str, tuple[Any, list[int]]] = {
-            f"{name}_log_joint": (np.float64, []),
-            f"{name}_entropy": (np.float64, []),
-            f"{name}_largest_share": (np.float64, []),
-            f"{name}_occupied": (np.int64, []),
-            f"{name}_splits_proposed": (np.int64, []),
-            f"{name}_splits_accepted": (np.int64, []),
-            f"{name}_merges_proposed": (np.int64, []),
-            f"{name}_merges_accepted": (np.int64, []),
-            f"{name}_iterations": (np.int64, []),
-            f"{name}_seconds": (np.float64, []),
-        }
-        if self.options.keep_labels:
-            n_obs = self._data.shape[0]
-            row = np.dtype((np.min_scalar_type(n_obs), (n_obs,)))
-            self.stats_dtypes_shapes[f"{name}_labels"] = (row, [n_obs])
-        self.stats_dtypes = [{key: of for key, (of, _) in self.stats_dtypes_shapes.items()}]
+    def _centre(self, rows: np.ndarray) -> None:
+        """Take the observations relative to their mean, for the sake of rounding."""
+        self._shift = rows.mean(0)
+        self._data = np.ascontiguousarray(rows - self._shift)
 
     def _forget(self) -> None:
         """Reset what belongs to one chain."""
@@ -304,40 +246,99 @@ class DPSplitMerge(BlockedStep):
         stats : list of one dict
         """
         began = time.perf_counter()
-        target = self._target(point)
-        state = self._chain_state(target)
+        reading = self._reader.read(point)
+        if not self._reader.rows_are_fixed:
+            self._centre(reading.rows)
+        prior = self.mixture.component.prior(reading.values, self._shift)
+        target = sampler.Target(prior, self._data, reading.alpha)
+        state = self._chain_state(target, point)
         plan = self._planned(target, state)
         state, tally = sampler.advance(self._form(), target, state, self.rng, plan, self._threads())
+        rows = reading.rows
+        if self._likelihood is not None:
+            target, state, rows = self._exchanged(target, state, reading, point, plan, tally)
         self.labels, self.totals = state
         self.n_done += 1
-        measure = sampler.measure(target, state, self.rng)
-        values = self.mixture.point_values(
-            len(state.stats),
-            measure.weights,
-            measure.log_rest,
-            self.mixture.component.unpack(measure.params, self._shift),
-        )
-        stats = self._stats(target, state, tally, plan.n_iterations)
+        stats = stats_of(self.mixture.name, target, state, tally, plan.n_iterations)
+        if self.options.keep_labels:
+            stats[f"{self.mixture.name}_labels"] = labels_stat(state)
+        values = self._redrawn(target, state, rows, point)
         self._remember(stats)
         stats[f"{self.mixture.name}_seconds"] = time.perf_counter() - began
         return {**point, **values}, [stats]
 
-    def _target(self, point: dict[str, np.ndarray]) -> sampler.Target:
-        alpha, values = self._read(point)
-        if not (np.isfinite(alpha) and alpha > 0):
-            raise ValueError(
-                f"{self.mixture.name}: alpha became {alpha:g} while sampling; give it a prior on "
-                "the positive numbers."
+    def _exchanged(
+        self,
+        target: sampler.Target,
+        state: sampler.ChainState,
+        reading: Reading,
+        point: dict[str, np.ndarray],
+        plan: sampler.Plan,
+        tally: np.ndarray,
+    ) -> tuple[sampler.Target, sampler.ChainState, np.ndarray]:
+        """Move the rows of a latent mixture with their labels, in turn with the labels alone."""
+        assert self._likelihood is not None
+        self._likelihood.hold(point)
+        component, log_likelihood = self.mixture.component, self._likelihood.evaluate
+        single, rows = plan._replace(n_iterations=1), reading.rows
+        for _ in range(self.options.exchanges):
+            target, state, rows = exchange(
+                component, reading.values, target, state, rows, log_likelihood, self.rng
             )
-        return sampler.Target(
-            self.mixture.component.prior(values, self._shift), self._data, float(alpha)
-        )
+            state, more = sampler.advance(self._form(), target, state, self.rng, single)
+            tally += more
+        return target, state, rows
 
-    def _chain_state(self, target: sampler.Target) -> sampler.ChainState:
+    def _redrawn(
+        self,
+        target: sampler.Target,
+        state: sampler.ChainState,
+        rows: np.ndarray,
+        point: dict[str, np.ndarray],
+    ) -> dict[str, np.ndarray]:
+        """Draw the measure given the partition, and what is missing given both."""
+        mixture = self.mixture
+        measure = sampler.measure(target, state, self.rng)
+        parameters = mixture.component.unpack(measure.params, self._shift)
+        needs_labels = mixture.is_labelled or mixture.unobserved is not None
+        labels = measure.rank[state.labels] if needs_labels else state.labels
+        values = mixture.point_values(
+            len(state.stats), measure.weights, measure.log_rest, parameters, labels
+        )
+        if self._likelihood is not None:
+            values[mixture.name] = rows.reshape(point[mixture.name].shape)
+        if mixture.unobserved is not None:
+            name = mixture.value_names["unobserved"]
+            values[name] = mixture.imputed(self.rng, rows, point[name], parameters, labels)
+        return values
+
+    def _chain_state(
+        self, target: sampler.Target, point: dict[str, np.ndarray]
+    ) -> sampler.ChainState:
         """State of the chain: as it was left, or a new start."""
-        if self.labels is None or self.totals is None:
-            return sampler.start(target, self.rng, self.options.start_clusters)
-        return sampler.ChainState(self.labels, self.totals)
+        if self.labels is not None and self._reader.rows_are_fixed and self.totals is not None:
+            return sampler.ChainState(self.labels, self.totals)
+        labels = self._first_labels(point) if self.labels is None else self.labels
+        if labels is not None:
+            return sampler.resume(target, labels)
+        n_start = self.options.start_clusters or self.mixture.count_in(point) or None
+        if n_start is None and self.mixture.needs_all_rows:
+            n_start = min(draw_n_start(self.rng, len(target.data)), self.mixture.max_clusters)
+        return sampler.start(target, self.rng, n_start)
+
+    def _first_labels(self, point: dict[str, np.ndarray]) -> np.ndarray | None:
+        """Labels to start from, if the user gave them."""
+        labels = self.options.start_labels
+        if labels is None:
+            labels = self.mixture.labels_in(point)
+        if labels is None:
+            return None
+        if len(labels) != len(self._data):
+            raise ValueError(
+                f"start_labels has {len(labels)} labels, but {self.mixture.name} has "
+                f"{len(self._data)} observations; give one for each."
+            )
+        return np.unique(labels, return_inverse=True)[1]
 
     def _form(self) -> sampler.KernelForm:
         greedy_draws = min(self.n_tune // 3, _MOST_GREEDY_DRAWS)
@@ -371,25 +372,6 @@ class DPSplitMerge(BlockedStep):
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self.options.threads)
         return self._pool
-
-    def _stats(
-        self, target: sampler.Target, state: sampler.ChainState, tally: np.ndarray, n: int
-    ) -> dict[str, Any]:
-        name = self.mixture.name
-        stats = {
-            f"{name}_log_joint": log_joint(target.prior, state.stats, target.alpha),
-            f"{name}_entropy": entropy(state.stats),
-            f"{name}_largest_share": state.stats[:, 0].max() / len(state.labels),
-            f"{name}_occupied": len(state.stats),
-            f"{name}_splits_proposed": tally[SPLITS_PROPOSED],
-            f"{name}_splits_accepted": tally[SPLITS_ACCEPTED],
-            f"{name}_merges_proposed": tally[MERGES_PROPOSED],
-            f"{name}_merges_accepted": tally[MERGES_ACCEPTED],
-            f"{name}_iterations": n,
-        }
-        if self.options.keep_labels:
-            stats[f"{name}_labels"] = state.labels.astype(np.min_scalar_type(len(state.labels)))
-        return stats
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what belongs to one process: threads."""

@@ -1,6 +1,10 @@
-"""Forward draws from the Dirichlet-process prior: partitions and weights, in numpy."""
+"""Forward draws from a Dirichlet-process mixture, in numpy: partitions, weights, rows."""
+
+from collections.abc import Mapping
 
 import numpy as np
+
+from pymc_dpsplit.components.base import Component
 
 
 def draw_block_sizes(rng: np.random.Generator, alpha: float, n_obs: int) -> np.ndarray:
@@ -73,7 +77,7 @@ def draw_new_weight(rng: np.random.Generator, alpha: float, n_obs: int) -> float
 def draw_occupied_weights(
     rng: np.random.Generator, sizes: np.ndarray, new_weight: float
 ) -> np.ndarray:
-    """Draw the weights of the occupied clusters, in decreasing order.
+    """Draw the weights of the occupied clusters.
 
     Parameters
     ----------
@@ -86,7 +90,61 @@ def draw_occupied_weights(
     Returns
     -------
     ndarray of float64, shape (K,)
-        Sums to 1 - new_weight.
+        In the order of `sizes`; sums to 1 - new_weight.
     """
-    mass = np.sort(rng.standard_gamma(sizes))[::-1]
+    mass = rng.standard_gamma(sizes)
     return (1.0 - new_weight) * mass / mass.sum()
+
+
+def draw_labels(
+    rng: np.random.Generator, n_rows: int, alpha: float, weights: np.ndarray
+) -> np.ndarray:
+    """Draw labels given the kept weights; those beyond share the rest by a Chinese restaurant.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    n_rows : int
+    alpha : float
+    weights : ndarray of float64, shape (K,)
+
+    Returns
+    -------
+    ndarray of int64, shape (n_rows,)
+        Rows of `weights`, and K, K + 1, .. for clusters that are new.
+    """
+    n_kept = len(weights)
+    labels = np.searchsorted(np.cumsum(weights), rng.random(n_rows), side="right")
+    outside = labels == n_kept
+    labels[outside] = n_kept + draw_seating(rng, alpha, int(outside.sum()))
+    return labels
+
+
+def draw_labelled_rows(
+    rng: np.random.Generator,
+    component: Component,
+    labels: np.ndarray,
+    parameters: Mapping[str, np.ndarray],
+    values: Mapping[str, np.ndarray],
+) -> np.ndarray:
+    """Draw a row for each label; clusters beyond the last get parameters of their own.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    component : Component
+    labels : ndarray of int64, shape (n,)
+    parameters : mapping
+        Cluster parameters (K, ...).
+    values : mapping
+        Hyperparameters.
+
+    Returns
+    -------
+    ndarray of float64, shape (n,) or (n, D)
+    """
+    n_kept = len(next(iter(parameters.values())))
+    n_new = int(labels.max(initial=n_kept - 1)) + 1 - n_kept
+    fresh = component.draw_base(rng, values, n_new)
+    joined = {name: np.concatenate((parameters[name], fresh[name])) for name in parameters}
+    return component.draw_rows(rng, joined, labels)

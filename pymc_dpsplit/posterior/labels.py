@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from pymc.model import Model, modelcontext
-from pymc.pytensorf import compile as compile_function
-from pytensor.graph.traversal import walk
 
 from pymc_dpsplit.moves.redraw import log_prior_predictive, redraw_labels
-from pymc_dpsplit.variables import MixtureVariables, find_mixtures
+from pymc_dpsplit.variables import MixtureVariables, find_mixtures, reader_of_draws
+from pymc_dpsplit.variables.reading import Reading
 
 
 def sample_labels(
@@ -22,10 +21,11 @@ def sample_labels(
 ) -> xr.DataArray:
     """Labels of the observations in every draw.
 
-    The chain's own labels where they were kept (``pm.sample(dpsplit={"keep_labels": True})``).
-    Otherwise they are redrawn from the recorded weights and parameters, exactly: the part of the
-    random measure that is not in the trace is drawn too, so a label may be that of a cluster
-    which the draw does not list [1]_.
+    The chain's own labels where they are in the trace: always where they are variables of the
+    model, and else if they were kept (``pm.sample(dpsplit={"keep_labels": True})``).  Otherwise
+    they are redrawn from the recorded weights and parameters, exactly: the part of the random
+    measure that is not in the trace is drawn too, so a label may be that of a cluster which the
+    draw does not list [1]_.
 
     Parameters
     ----------
@@ -73,17 +73,17 @@ def sample_labels(
         )
     posterior = idata["posterior"].to_dataset()
     kept = f"{mixture.name}_labels"
-    if "sample_stats" in idata.children and kept in idata["sample_stats"]:
-        own = idata["sample_stats"][kept]
-        return _as_labels(own.to_numpy(), posterior, mixture, model)
+    for group in ("posterior", "sample_stats"):
+        if group in idata.children and kept in idata[group]:
+            return _as_labels(idata[group][kept].to_numpy(), posterior, mixture, model)
     _refuse_dropped_rows(posterior, mixture)
     rng = np.random.default_rng(random_seed)
-    rows = mixture.rows()
-    labels = np.empty((*posterior[f"{mixture.name}_n_clusters"].shape, len(rows)), np.int64)
-    shift = rows.mean(0)
-    for (chain, draw), alpha, values in _hyperparameters(posterior, mixture, model):
-        at = posterior.isel(chain=chain, draw=draw)
-        _redraw(at, mixture, values, alpha, rows - shift, shift, rng, labels[chain, draw])
+    drawn = []
+    for place, reading in _readings(posterior, mixture, model):
+        at = posterior.isel(chain=place[0], draw=place[1])
+        drawn.append(_redraw(at, mixture, reading, rng))
+    shape = posterior[f"{mixture.name}_n_clusters"].shape
+    labels = np.array(drawn).reshape(*shape, -1)
     return _as_labels(labels, posterior, mixture, model)
 
 
@@ -109,42 +109,20 @@ def _refuse_dropped_rows(posterior: xr.Dataset, mixture: MixtureVariables) -> No
         )
 
 
-def _hyperparameters(
+def _readings(
     posterior: xr.Dataset, mixture: MixtureVariables, model: Model
-) -> Iterator[tuple[tuple[int, int], float, dict[str, np.ndarray]]]:
-    """For each draw: its place, alpha, and the checked hyperparameters."""
-    names = list(mixture.hyperparameters)
-    outs = [mixture.alpha, *mixture.hyperparameters.values()]
-    recorded = {model.named_vars[name] for name in posterior.data_vars if name in model.named_vars}
-    ins: list[Any] = []
-
-    def expand(var: Any) -> Any:
-        if var in recorded:
-            ins.append(var)
-            return None
-        return var.owner.inputs if var.owner else None
-
-    list(walk(outs, expand))
-    function = compile_function(ins, outs, on_unused_input="ignore")
-    sizes = posterior.sizes["chain"], posterior.sizes["draw"]
-    columns = [posterior[var.name].to_numpy() for var in ins]
-    for place in np.ndindex(*sizes):
-        alpha, *numbers = function(*(column[place] for column in columns))
-        values = dict(zip(names, numbers, strict=True))
-        yield place, float(alpha), mixture.component.check(values, mixture.n_features)
+) -> Iterator[tuple[tuple[int, ...], Reading]]:
+    """For each draw: its place, and what its labels are conditioned on."""
+    reader = reader_of_draws(mixture, model, [str(name) for name in posterior.data_vars])
+    columns = {name: posterior[name].to_numpy() for name in reader.inputs}
+    for place in np.ndindex(posterior.sizes["chain"], posterior.sizes["draw"]):
+        yield place, reader.read({name: column[place] for name, column in columns.items()})
 
 
 def _redraw(
-    at: xr.Dataset,
-    mixture: MixtureVariables,
-    values: dict[str, np.ndarray],
-    alpha: float,
-    data: np.ndarray,
-    shift: np.ndarray,
-    rng: np.random.Generator,
-    labels: np.ndarray,
-) -> None:
-    """Redraw the labels of one draw into `labels`."""
+    at: xr.Dataset, mixture: MixtureVariables, reading: Reading, rng: np.random.Generator
+) -> np.ndarray:
+    """Redraw the labels of one draw."""
     name, component = mixture.name, mixture.component
     n_clusters = int(at[f"{name}_n_clusters"])
     parameters = {
@@ -152,7 +130,9 @@ def _redraw(
         for parameter in component.parameters
     }
     weights = at[f"{name}_weights"].to_numpy()[:n_clusters]
-    prior = component.prior(values, shift)
+    shift = reading.rows.mean(0)
+    prior, data = component.prior(reading.values, shift), reading.rows - shift
+    labels = np.empty(len(data), np.int32)
     # A weight of exactly zero comes from an alpha so small that nothing new is ever seen.
     log_rest = np.log(max(float(at[f"{name}_new_weight"]), np.finfo(np.float64).tiny))
     redraw_labels(
@@ -162,10 +142,11 @@ def _redraw(
         np.log(weights),
         log_rest,
         component.pack(parameters, shift),
-        alpha,
+        reading.alpha,
         rng,
         labels,
     )
+    return labels
 
 
 def _as_labels(

@@ -7,12 +7,18 @@ from typing import Any
 
 import numpy as np
 from pymc.model import Model
-from pytensor.graph.basic import Variable
+from pytensor.graph.basic import Constant, Variable
 
-from pymc_dpsplit.components.arguments import rows_of
 from pymc_dpsplit.components.base import Component
-from pymc_dpsplit.variables.measure import ROLES, RandomMeasure, pad_rows
-from pymc_dpsplit.variables.rows import MixtureRows
+from pymc_dpsplit.variables.measure import (
+    OwnedByStep,
+    RandomMeasure,
+    label_dtype,
+    overflow_message,
+    pad_rows,
+)
+from pymc_dpsplit.variables.missing import MissingEntries
+from pymc_dpsplit.variables.rows import MixtureRows, centred_rows
 
 
 @dataclass(frozen=True)
@@ -28,15 +34,20 @@ class MixtureVariables:
     hyperparameters : dict
         Name to TensorVariable.
     measure : dict
-        ``"n_clusters"``, ``"new_weight"``, ``"weights"`` and each cluster parameter to its free
-        variable.
+        ``"n_clusters"``, ``"new_weight"``, ``"weights"``, each cluster parameter and, where they
+        are variables of the model, ``"labels"`` to its free variable.
     value_names : dict
-        The same keys to the name of the value in a point.
+        The same keys, and ``"unobserved"`` if entries are missing, to the name of the value in a
+        point.
     log_new_weight : bool
         Whether a point holds the logarithm of the new weight.
-    observed : TensorVariable
+    rows : TensorVariable
+        The observed variable, or the latent one.
+    unobserved : TensorVariable, optional
+        Missing entries of the data.
     data : TensorVariable
-        Values of `observed`.
+        Observations (N,) or (N, D) of which the step samples the partition: the values of `rows`,
+        completed, less their mean; an expression of other variables where it has any.
     n_features : int
         Number of features D of an observation.
     """
@@ -48,33 +59,36 @@ class MixtureVariables:
     measure: dict[str, Variable]
     value_names: dict[str, str]
     log_new_weight: bool
-    observed: Variable
+    rows: Variable
+    unobserved: Variable | None
     data: Variable
     n_features: int
 
     @property
     def owned(self) -> list[Variable]:
         """Free variables that the step moves."""
-        return list(self.measure.values())
+        return [*self.measure.values(), *([] if self.unobserved is None else [self.unobserved])]
 
     @property
     def max_clusters(self) -> int:
         """Number of rows L kept per draw."""
         return int(self.measure["weights"].type.shape[0])
 
-    def rows(self) -> np.ndarray:
-        """Return the observations as they are now, checked: float64, shape (N, D)."""
-        values = self.data.eval()
-        try:
-            rows = rows_of(values, self.component.row_ndim)
-        except ValueError as error:
-            raise ValueError(f"{self.name}: {error}") from None
-        if rows.shape[1] != self.n_features:
-            raise ValueError(
-                f"{self.name}: observed has {rows.shape[1]} features but was declared with "
-                f"{self.n_features}; declare the mixture anew."
-            )
-        return rows
+    @property
+    def is_latent(self) -> bool:
+        """Whether the observations are a variable that other steps may move."""
+        return bool(self.rows.owner.op.is_latent)
+
+    @property
+    def is_labelled(self) -> bool:
+        """Whether the labels are a variable of the model."""
+        return "labels" in self.measure
+
+    @property
+    def needs_all_rows(self) -> bool:
+        """Whether other variables depend on every cluster, so that none may go unrecorded."""
+        fixed = all(isinstance(value, Constant) for value in self.hyperparameters.values())
+        return self.is_labelled or not fixed
 
     def point_values(
         self,
@@ -82,8 +96,9 @@ class MixtureVariables:
         weights: np.ndarray,
         log_rest: float,
         parameters: Mapping[str, np.ndarray],
+        labels: np.ndarray | None = None,
     ) -> dict[str, np.ndarray]:
-        """Return the part of a point that holds this mixture, in new arrays.
+        """Return the part of a point that holds this measure, in new arrays.
 
         Parameters
         ----------
@@ -95,12 +110,21 @@ class MixtureVariables:
             Logarithm of the weight of everything not yet seen.
         parameters : mapping
             Name to ndarray (K, ...), in the same order.
+        labels : ndarray of int, shape (N,), optional
+            In the same order; needed where labels are variables.
 
         Returns
         -------
         dict
             Name of value to ndarray.
+
+        Raises
+        ------
+        ValueError
+            If other variables depend on clusters that have no row.
         """
+        if n_clusters > self.max_clusters and self.needs_all_rows:
+            raise ValueError(overflow_message(self.name, n_clusters, self.max_clusters))
         new_weight = log_rest if self.log_new_weight else math.exp(log_rest)
         values = {
             "n_clusters": np.asarray(n_clusters, dtype=np.int64),
@@ -109,13 +133,76 @@ class MixtureVariables:
         }
         for name, parameter in parameters.items():
             values[name] = pad_rows(parameter, self.measure[name].type.shape, np.nan)
+        if self.is_labelled:
+            values["labels"] = np.asarray(labels).astype(label_dtype(self.max_clusters))
         return {self.value_names[role]: value for role, value in values.items()}
+
+    def count_in(self, point: Mapping[str, np.ndarray]) -> int:
+        """Number of clusters in an initial point; 0 unless the user gave it.
+
+        Raises
+        ------
+        ValueError
+            If the user gave weights or parameters instead, from which no chain can start.
+        """
+        n_clusters = int(point[self.value_names["n_clusters"]])
+        names = [self.value_names[key] for key in self.component.parameters]
+        given = [name for name in names if not np.isnan(point[name][1:]).all()]
+        if point[self.value_names["weights"]].any():
+            given.append(self.value_names["weights"])
+        if given and not n_clusters:
+            raise ValueError(
+                f"initvals holds {given[0]}, from which a mixture cannot start; give "
+                f"{self.value_names['n_clusters']}, the number of clusters to start from."
+            )
+        return n_clusters
+
+    def labels_in(self, point: Mapping[str, np.ndarray]) -> np.ndarray | None:
+        """Labels that the user gave with an initial point, or None."""
+        labels = point[self.value_names["labels"]] if self.is_labelled else np.zeros(1)
+        return labels if labels.any() else None
+
+    def imputed(
+        self,
+        rng: np.random.Generator,
+        rows: np.ndarray,
+        before: np.ndarray,
+        parameters: Mapping[str, np.ndarray],
+        labels: np.ndarray,
+    ) -> np.ndarray:
+        """Draw the missing entries of the data given the rest of their rows.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+        rows : ndarray of float64, shape (N, D)
+            Completed by the values before, and less the mean.
+        before : ndarray of float64, shape (M,)
+            Missing entries as they were.
+        parameters : mapping
+            Name to ndarray (K, ...).
+        labels : ndarray of int, shape (N,)
+
+        Returns
+        -------
+        ndarray of float64, shape (M,)
+        """
+        node: Any = self.unobserved.owner  # type: ignore[union-attr]
+        where, features = (index.data for index in node.inputs[1:3])
+        mean = before - rows[where, features]
+        incomplete, position = np.unique(where, return_inverse=True)
+        is_missing = np.zeros((len(incomplete), rows.shape[1]), bool)
+        is_missing[position, features] = True
+        drawn = self.component.draw_missing(
+            rng, rows[incomplete], is_missing, parameters, labels[incomplete]
+        )
+        return drawn[position, features] + mean
 
 
 def is_owned(variable: Any) -> bool:
     """Whether a variable is one that the step of a mixture moves."""
     node = getattr(variable, "owner", None)
-    return node is not None and isinstance(node.op, RandomMeasure)
+    return node is not None and isinstance(node.op, OwnedByStep)
 
 
 def find_mixtures(model: Model) -> dict[str, MixtureVariables]:
@@ -130,25 +217,36 @@ def find_mixtures(model: Model) -> dict[str, MixtureVariables]:
     dict
         Name to `MixtureVariables`, in order of declaration.
     """
-    observed = {
-        rv.owner.op.target: rv
-        for rv in model.observed_RVs
-        if rv.owner is not None and isinstance(rv.owner.op, MixtureRows)
-    }
-    nodes = {rv.owner.op.target: rv.owner for rv in model.free_RVs if is_owned(rv)}
+    rows: dict[str, Variable] = {}
+    unobserved: dict[str, Variable] = {}
+    nodes: dict[str, Any] = {}
+    for rv in model.basic_RVs:
+        op = None if rv.owner is None else rv.owner.op
+        if isinstance(op, MixtureRows):
+            rows[op.target] = rv
+        elif isinstance(op, MissingEntries):
+            unobserved[op.target] = rv
+        elif isinstance(op, RandomMeasure):
+            nodes[op.target] = rv.owner
     return {
-        name: _variables_of(node, observed[name], model)
+        name: _variables_of(node, rows[name], unobserved.get(name), model)
         for name, node in nodes.items()
-        if name in observed and set(node.outputs[1:]) <= set(model.free_RVs)
+        if name in rows and set(node.outputs[1:]) <= set(model.free_RVs)
     }
 
 
-def _variables_of(node: Any, observed: Variable, model: Model) -> MixtureVariables:
+def _variables_of(
+    node: Any, rows: Any, unobserved: Variable | None, model: Model
+) -> MixtureVariables:
     op: RandomMeasure = node.op
     _, alpha, *hyperparameters = node.inputs
-    roles = (*ROLES, *op.component.parameters)
-    measure = dict(zip(roles, node.outputs[1:], strict=True))
+    measure = dict(zip(op.roles, node.outputs[1:], strict=True))
     names = {role: str(model.rvs_to_values[rv].name) for role, rv in measure.items()}
+    extra = rows.owner.op.extra(rows.owner.inputs)
+    if unobserved is not None:
+        names["unobserved"] = str(model.rvs_to_values[unobserved].name)
+        extra["unobserved"] = unobserved
+    is_data = rows in model.observed_RVs
     return MixtureVariables(
         name=op.target,
         component=op.component,
@@ -159,7 +257,8 @@ def _variables_of(node: Any, observed: Variable, model: Model) -> MixtureVariabl
         measure=measure,
         value_names=names,
         log_new_weight=model.rvs_to_transforms[measure["new_weight"]] is not None,
-        observed=observed,
-        data=model.rvs_to_values[observed],
+        rows=rows,
+        unobserved=unobserved,
+        data=centred_rows(model.rvs_to_values[rows] if is_data else rows, extra),
         n_features=op.n_features,
     )

@@ -22,20 +22,41 @@ from pymc_dpsplit.moves.forward import (
     draw_block_sizes,
     draw_new_weight,
     draw_occupied_weights,
+    draw_seating,
 )
 from pymc_dpsplit.variables.base_density import base_log_density
 from pymc_dpsplit.variables.inputs import named_hyperparameters
 from pymc_dpsplit.variables.object_mode import ObjectModeOp
-from pymc_dpsplit.variables.owned_terms import mark_owned
+from pymc_dpsplit.variables.owned_terms import two_readings
 
 # Outputs before the cluster parameters; output 0 of the node is the generator.
 ROLES = ("n_clusters", "new_weight", "weights")
+
+
+class OwnedByStep:
+    """Mark of ops whose variables only the step of the mixture `target` moves."""
+
+    target: str
 
 
 def parameter_shapes(component: Component, max_clusters: int, n_features: int) -> list[Any]:
     """Shape of the variable that holds each parameter, rows first."""
     ndims = component.parameters.values()
     return [(max_clusters, *([n_features] * ndim)) for ndim in ndims]
+
+
+def label_dtype(max_clusters: int) -> str:
+    """Smallest signed integer type that holds the labels of `max_clusters` clusters."""
+    return "int16" if max_clusters <= np.iinfo(np.int16).max else "int32"
+
+
+def overflow_message(target: str, n_clusters: int, max_clusters: int) -> str:
+    """Say that a draw whose clusters other variables depend on has more of them than rows."""
+    return (
+        f"{target}: a draw has {n_clusters} clusters, but max_clusters={max_clusters} rows, and "
+        "other variables of the model depend on all of them; set max_clusters= higher in "
+        "DPMixture, at most the number of observations is ever needed."
+    )
 
 
 def pad_rows(values: np.ndarray, shape: tuple[int, ...], fill: float) -> np.ndarray:
@@ -46,13 +67,14 @@ def pad_rows(values: np.ndarray, shape: tuple[int, ...], fill: float) -> np.ndar
     return padded
 
 
-class RandomMeasure(ObjectModeOp, RNGConsumerOp, MeasurableOp):
+class RandomMeasure(OwnedByStep, ObjectModeOp, RNGConsumerOp, MeasurableOp):
     """Occupied part of a Dirichlet process after `n_obs` observations.
 
     Inputs are a generator, alpha and the hyperparameters; outputs the generator, the number of
-    clusters K, the weight of everything not yet seen, the weights (L,) and each cluster
-    parameter (L, ...).  Clusters are in order of decreasing weight; rows from K on have weight
-    0 and NaN parameters; if K > L the largest L are kept.
+    clusters K, the weight of everything not yet seen, the weights (L,), each cluster parameter
+    (L, ...) and, if asked for, the label (N,) of each observation.  Clusters are in order of
+    decreasing weight; rows from K on have weight 0 and NaN parameters; if K > L the largest L are
+    kept, and labels, which would point beyond them, are an error.
 
     Parameters
     ----------
@@ -66,37 +88,55 @@ class RandomMeasure(ObjectModeOp, RNGConsumerOp, MeasurableOp):
         Number of features D of an observation.
     max_clusters : int
         Number of rows L.
+    labelled : bool
+        Whether labels are variables of the model.
     """
 
-    __props__ = ("target", "component", "n_obs", "n_features", "max_clusters")
+    __props__ = ("target", "component", "n_obs", "n_features", "max_clusters", "labelled")
     _print_name = ("DPMeasure", r"\operatorname{DPMeasure}")
     name = "DPMeasure"
 
     def __init__(
-        self, target: str, component: Component, n_obs: int, n_features: int, max_clusters: int
+        self,
+        target: str,
+        component: Component,
+        n_obs: int,
+        n_features: int,
+        max_clusters: int,
+        labelled: bool,
     ) -> None:
         self.target = target
         self.component = component
         self.n_obs = n_obs
         self.n_features = n_features
         self.max_clusters = max_clusters
+        self.labelled = labelled
 
     @property
-    def output_shapes(self) -> list[tuple[int, ...]]:
-        """Shape of every output except the generator."""
-        shapes = parameter_shapes(self.component, self.max_clusters, self.n_features)
-        return [(), (), (self.max_clusters,), *shapes]
+    def roles(self) -> tuple[str, ...]:
+        """What every output except the generator is."""
+        return (*ROLES, *self.component.parameters, *(("labels",) if self.labelled else ()))
+
+    @property
+    def n_measure(self) -> int:
+        """Number of outputs that are the measure itself: neither the generator nor labels."""
+        return len(ROLES) + len(self.component.parameters)
+
+    @property
+    def output_types(self) -> list[TensorType]:
+        """Type of every output except the generator."""
+        parameters = parameter_shapes(self.component, self.max_clusters, self.n_features)
+        types = [TensorType("int64", ()), TensorType("float64", ())]
+        types += [TensorType("float64", of) for of in [(self.max_clusters,), *parameters]]
+        if self.labelled:
+            types.append(TensorType(label_dtype(self.max_clusters), (self.n_obs,)))
+        return types
 
     @override
     def make_node(self, *inputs: Any) -> Apply:
         rng, *numbers = inputs
         tensors = [pt.as_tensor(value).astype("float64") for value in numbers]
-        dtypes = ["int64"] + ["float64"] * (len(self.output_shapes) - 1)
-        outputs = [
-            TensorType(dtype, shape)()
-            for dtype, shape in zip(dtypes, self.output_shapes, strict=True)
-        ]
-        return Apply(self, [rng, *tensors], [rng.type(), *outputs])
+        return Apply(self, [rng, *tensors], [rng.type(), *(of() for of in self.output_types)])
 
     @override
     def update(self, node: Apply) -> dict[Variable, Variable]:
@@ -107,25 +147,41 @@ class RandomMeasure(ObjectModeOp, RNGConsumerOp, MeasurableOp):
         return list(node.inputs[1:])
 
     def infer_shape(self, node: Apply, shapes: Any) -> list[Any]:
-        return [None, *(tuple(map(pt.constant, shape)) for shape in self.output_shapes)]
+        return [None, *(tuple(map(pt.constant, of.shape)) for of in self.output_types)]
 
     @override
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Any) -> None:
         rng, alpha, *hyperparameters = inputs
         rng = custom_rng_deepcopy(rng)
         values = named_hyperparameters(self.component, hyperparameters)
-        sizes = draw_block_sizes(rng, float(alpha), self.n_obs)
-        new_weight = draw_new_weight(rng, float(alpha), self.n_obs)
-        weights = draw_occupied_weights(rng, sizes, new_weight)
-        n_kept = min(len(sizes), self.max_clusters)
+        labels, weights, new_weight = self._draw_partition(rng, float(alpha))
+        n_kept = min(len(weights), self.max_clusters)
         parameters = self.component.draw_base(rng, values, n_kept)
-        drawn = [rng, np.asarray(len(sizes)), np.asarray(new_weight)]
+        drawn = [rng, np.asarray(len(weights)), np.asarray(new_weight)]
         drawn.append(pad_rows(weights, (self.max_clusters,), 0.0))
         shapes = parameter_shapes(self.component, self.max_clusters, self.n_features)
         for name, shape in zip(self.component.parameters, shapes, strict=True):
             drawn.append(pad_rows(parameters[name], shape, np.nan))
+        if self.labelled:
+            drawn.append(labels.astype(label_dtype(self.max_clusters)))
         for storage, value in zip(output_storage, drawn, strict=True):
             storage[0] = value
+
+    def _draw_partition(
+        self, rng: np.random.Generator, alpha: float
+    ) -> tuple[np.ndarray, np.ndarray, float]:
+        """Labels (N,) if they are variables, weights (K,) in decreasing order, and the rest."""
+        new_weight = draw_new_weight(rng, alpha, self.n_obs)
+        if not self.labelled:
+            sizes = draw_block_sizes(rng, alpha, self.n_obs)
+            weights = np.sort(draw_occupied_weights(rng, sizes, new_weight))[::-1]
+            return np.empty(0, np.int64), weights, new_weight
+        seats = draw_seating(rng, alpha, self.n_obs)
+        weights = draw_occupied_weights(rng, np.bincount(seats), new_weight)
+        if len(weights) > self.max_clusters:
+            raise ValueError(overflow_message(self.target, len(weights), self.max_clusters))
+        order = np.argsort(-weights, kind="stable")
+        return np.argsort(order)[seats], weights[order], new_weight
 
     @override
     def __str__(self) -> str:
@@ -148,21 +204,29 @@ def _measure_logprob(
     to the step, which draws the measure exactly, and are left out.  The first parameter
     carries the joint density of all of them.
     """
-    if len(values) != len(op.output_shapes):
+    if len(values) != len(op.output_types):
         raise NotImplementedError(
             f"The variables of the mixture {op.target!r} have a joint log-probability; give a "
             "value for each of them."
         )
-    n_clusters, new_weight, _, *parameters = values
+    n_parameters = len(op.component.parameters)
+    n_clusters, new_weight, weights, *rest = values
+    parameters, labels = rest[:n_parameters], rest[n_parameters:]
     base = base_log_density(op.component, n_clusters, parameters, hyperparameters)
-    zeros = [pt.zeros((), dtype="float64") for _ in parameters]
-    return [
+    held = [n_clusters, *parameters, *hyperparameters]
+    zero: Any = pt.zeros((), dtype="float64")
+    terms = [
         n_clusters * pt.log(alpha),
         (alpha - 1.0) * pt.log(new_weight),
-        zeros[0],
-        mark_owned(base, [n_clusters, *parameters]),
-        *zeros[1:],
+        zero,
+        two_readings(base, zero, held),
+        *([zero] * (n_parameters - 1)),
     ]
+    for label in labels:
+        # At the initial point there are no clusters yet, and labels mean nothing.
+        chosen = pt.where(n_clusters > 0, pt.log(weights[label]), 0.0)
+        terms.append(two_readings(chosen, pt.zeros_like(chosen), [n_clusters, weights]))
+    return terms
 
 
 class CentralParameters(ObjectModeOp):
@@ -175,8 +239,9 @@ class CentralParameters(ObjectModeOp):
 
     @override
     def make_node(self, *inputs: Any) -> Apply:
-        shapes = self.measure.output_shapes[len(ROLES) :]
-        return Apply(self, list(inputs), [TensorType("float64", s)() for s in shapes])
+        n_parameters = len(self.measure.component.parameters)
+        types = self.measure.output_types[len(ROLES) : len(ROLES) + n_parameters]
+        return Apply(self, list(inputs), [of() for of in types])
 
     @override
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Any) -> None:
@@ -192,10 +257,15 @@ class CentralParameters(ObjectModeOp):
 def _measure_support_point(
     op: RandomMeasure, rv: Variable, rng: Variable, alpha: Variable, *hyperparameters: Variable
 ) -> Variable:
-    """One cluster of all observations, at a central parameter of the base measure."""
+    """No clusters yet, which tells the step to draw a start of its own.
+
+    The first row of the parameters holds a central one of the base measure, so that densities
+    given the labels, all 0, are finite.
+    """
     role = rv.owner.outputs.index(rv) - 1
-    new_weight = 1.0 / (op.n_obs + 1.0)
-    if role >= len(ROLES):
+    if op.roles[role] in op.component.parameters:
         return CentralParameters(op).make_node(*hyperparameters).outputs[role - len(ROLES)]
-    weights = pad_rows(np.array([1.0 - new_weight]), (op.max_clusters,), 0.0)
-    return pt.constant([np.int64(1), new_weight, weights][role])
+    if op.roles[role] == "new_weight":
+        return pt.constant(1.0)
+    of = op.output_types[role]
+    return pt.constant(np.zeros(of.shape, of.dtype))

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from pymc.logprob.transforms import LogTransform
 from pymc.model import Model
 from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import ancestors
@@ -28,6 +29,8 @@ def mixtures_of(vars: Any, model: Model) -> list[MixtureVariables]:
         If a mixture is given in part, or something else with it, or there is none.
     """
     mixtures = list(find_mixtures(model).values())
+    for mixture in mixtures:
+        _refuse_transforms(mixture, model)
     if not mixtures:
         raise ValueError(
             "the model has no mixture of which every variable is free; declare one with DPMixture, "
@@ -52,6 +55,18 @@ def mixtures_of(vars: Any, model: Model) -> list[MixtureVariables]:
     return chosen
 
 
+def _refuse_transforms(mixture: MixtureVariables, model: Model) -> None:
+    """Refuse transforms that the step does not know how to write values in."""
+    for role, rv in mixture.measure.items():
+        transform = model.rvs_to_transforms[rv]
+        is_known = isinstance(transform, LogTransform) and role == "new_weight"
+        if transform is not None and not is_known:
+            raise ValueError(
+                f"{mixture.name}: {rv.name} has the transform {transform.name}, in which the step "
+                "cannot write it; leave the transforms of a mixture as they are."
+            )
+
+
 def refuse_dependents(mixture: MixtureVariables, model: Model) -> None:
     """Refuse a model whose density has terms in the mixture that its step does not know.
 
@@ -66,7 +81,11 @@ def refuse_dependents(mixture: MixtureVariables, model: Model) -> None:
         If a potential or another random variable depends on a variable of the mixture.
     """
     owned, variables = set(mixture.owned), model.basic_RVs
-    inputs = {rv: rv.owner.inputs for rv in variables if rv not in {*owned, mixture.observed}}
+    inputs = {rv: rv.owner.inputs for rv in variables if rv not in {*owned, mixture.rows}}
+    # Its own observations depend on the measure, but their mean may not.
+    own: Any = mixture.rows.owner
+    mean = own.op.extra(own.inputs).get("mean")
+    inputs[mixture.rows] = [] if mean is None else [mean]
     inputs |= {potential: [potential] for potential in model.potentials}
     for term, above in inputs.items():
         # In the density of a term other variables are values: what is above them does not count.

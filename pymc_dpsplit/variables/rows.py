@@ -1,10 +1,11 @@
-"""Observations of a mixture: drawn from the random measure, labels summed out of the density."""
+"""Observations of a mixture: drawn from the random measure, with their log-probability."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, override
 
 import numpy as np
 import pytensor.tensor as pt
+from pymc.distributions.distribution import _support_point
 from pymc.logprob.abstract import MeasurableOp, _logprob
 from pytensor.graph.basic import Apply, Variable
 from pytensor.tensor.basic import infer_static_shape
@@ -13,31 +14,21 @@ from pytensor.tensor.random.utils import custom_rng_deepcopy
 from pytensor.tensor.type import TensorType
 
 from pymc_dpsplit.components.base import Component
-from pymc_dpsplit.moves.density import fill_log_mixture
-from pymc_dpsplit.moves.forward import draw_seating
-from pymc_dpsplit.variables.inputs import named_parameters
+from pymc_dpsplit.moves.forward import draw_labelled_rows, draw_labels
+from pymc_dpsplit.variables.inputs import named_hyperparameters, named_parameters
+from pymc_dpsplit.variables.log_density import MixtureLogDensity, kept_weights
+from pymc_dpsplit.variables.natural import natural_at
 from pymc_dpsplit.variables.object_mode import ObjectModeOp
-from pymc_dpsplit.variables.owned_terms import mark_owned
-
-
-def _kept(n_clusters: Any, new_weight: Any, weights: np.ndarray) -> tuple[np.ndarray, float]:
-    """Weights of the rows in use, and the mass outside them.
-
-    While all clusters have a row that mass is `new_weight`, which has digits that one minus
-    the sum of the weights has lost.
-    """
-    if n_clusters > len(weights):
-        return weights, max(0.0, 1.0 - weights.sum())
-    return weights[: int(n_clusters)], float(new_weight)
+from pymc_dpsplit.variables.owned_terms import two_readings
 
 
 class MixtureRows(ObjectModeOp, RNGConsumerOp, MeasurableOp):
     """Observations, independent given the random measure.
 
     Inputs are a generator, the number of rows, alpha, then the number of clusters, the new
-    weight, the weights, each cluster parameter and each hyperparameter.  Rows that fall in
-    the new weight are shared out by a Chinese restaurant with parameters from the base
-    measure, so that rows drawn together follow the process exactly.
+    weight, the weights, each cluster parameter and each hyperparameter, then the extras.  Rows
+    that fall in the new weight are shared out by a Chinese restaurant with parameters from the
+    base measure, so that rows drawn together follow the process exactly.
 
     Parameters
     ----------
@@ -46,17 +37,41 @@ class MixtureRows(ObjectModeOp, RNGConsumerOp, MeasurableOp):
     component : Component
     n_features : int
         Number of features D of an observation.
+    extras : tuple of str
+        What the rows depend on beside the measure.  Nothing: an observed mixture, whose density
+        has the labels summed out.
+        ``("labels",)``: a latent one, whose density is given the labels.  With ``"mean"``: an
+        observed one with a mean of its own for each row, which other steps move.  With
+        ``"unobserved"``: the same, the missing entries of its data being variables.
     """
 
-    __props__ = ("target", "component", "n_features")
+    __props__ = ("target", "component", "n_features", "extras")
     _print_name = ("DPMixture", r"\operatorname{DPMixture}")
     name = "DPMixture"
     default_output = 1
 
-    def __init__(self, target: str, component: Component, n_features: int) -> None:
+    def __init__(
+        self, target: str, component: Component, n_features: int, extras: tuple[str, ...]
+    ) -> None:
         self.target = target
         self.component = component
         self.n_features = n_features
+        self.extras = extras
+
+    @property
+    def is_latent(self) -> bool:
+        """Whether the rows are a variable that other steps move."""
+        return self.extras == ("labels",)
+
+    @property
+    def n_measure(self) -> int:
+        """Number of inputs that are the random measure."""
+        return 3 + len(self.component.parameters)
+
+    def extra(self, inputs: Sequence[Any]) -> dict[str, Any]:
+        """Return the extras among the inputs of a node, by role."""
+        first = len(inputs) - len(self.extras)
+        return dict(zip(self.extras, inputs[first:], strict=True))
 
     def _shape(self, n_rows: Any) -> tuple[Any, ...]:
         return (n_rows, *([self.n_features] * self.component.row_ndim))
@@ -76,7 +91,7 @@ class MixtureRows(ObjectModeOp, RNGConsumerOp, MeasurableOp):
 
     def dist_params(self, node: Apply) -> list[Variable]:
         """Inputs that PyMC prints: not the number of rows, nor constants."""
-        return list(node.inputs[3 : 6 + len(self.component.parameters)])
+        return list(node.inputs[3 : 3 + self.n_measure])
 
     def infer_shape(self, node: Apply, shapes: Any) -> list[Any]:
         return [None, self._shape(node.inputs[1])]
@@ -85,78 +100,21 @@ class MixtureRows(ObjectModeOp, RNGConsumerOp, MeasurableOp):
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Any) -> None:
         rng, n_rows, alpha, n_clusters, new_weight, weights, *rest = inputs
         rng = custom_rng_deepcopy(rng)
-        weights, _ = _kept(n_clusters, new_weight, weights)
-        n_kept = len(weights)
-        parameters, values = named_parameters(self.component, rest, n_kept)
-        labels = np.searchsorted(np.cumsum(weights), rng.random(int(n_rows)), side="right")
-        # A label beyond the last row is the remainder.
-        outside = labels == n_kept
-        labels[outside] = n_kept + draw_seating(rng, float(alpha), int(outside.sum()))
-        n_new = int(labels.max(initial=n_kept - 1)) + 1 - n_kept
-        fresh = self.component.draw_base(rng, values, n_new)
-        joined = {name: np.concatenate((parameters[name], fresh[name])) for name in parameters}
+        extra = self.extra(inputs)
+        weights, _ = kept_weights(n_clusters, new_weight, weights)
+        rest = rest[: len(rest) - len(extra)]
+        parameters, values = named_parameters(self.component, rest, len(weights))
+        if self.is_latent and len(extra["labels"]) == n_rows and n_clusters > 0:
+            labels = extra["labels"].astype(np.int64)
+        else:
+            labels = draw_labels(rng, int(n_rows), float(alpha), weights)
+        rows = draw_labelled_rows(rng, self.component, labels, parameters, values)
         output_storage[0][0] = rng
-        output_storage[1][0] = self.component.draw_rows(rng, joined, labels)
+        output_storage[1][0] = rows + extra["mean"] if "mean" in extra else rows
 
     @override
     def __str__(self) -> str:
         return f"{self.name}{{{self.target}}}"
-
-
-class MixtureLogDensity(ObjectModeOp):
-    """Log density of each observation under the mixture, docs/method.md, eq. (15).
-
-    Inputs are the observations, then those of `MixtureRows` from the number of clusters on; alpha
-    is not among them, so its gradient never passes through here.
-
-    Parameters
-    ----------
-    component : Component
-    """
-
-    __props__ = ("component",)
-
-    def __init__(self, component: Component) -> None:
-        self.component = component
-
-    @override
-    def make_node(self, *inputs: Any) -> Apply:
-        out = TensorType("float64", inputs[0].type.shape[:1])()
-        return Apply(self, list(inputs), [out])
-
-    def infer_shape(self, node: Apply, shapes: Any) -> list[Any]:
-        return [(shapes[0][0],)]
-
-    @override
-    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Any) -> None:
-        value, n_clusters, new_weight, weights, *rest = inputs
-        rows = np.asarray(value).reshape(value.shape[0], -1)
-        out = np.empty(rows.shape[0])
-        output_storage[0][0] = out
-        if not len(out):
-            return
-        weights, remainder = _kept(n_clusters, new_weight, weights)
-        parameters, values = named_parameters(self.component, rest, len(weights))
-        shift = rows.mean(0)
-        prior = self.component.prior(values, shift)
-        params = self.component.pack(parameters, shift)
-        with np.errstate(divide="ignore"):
-            log_weights, log_rest = np.log(weights), float(np.log(remainder))
-        fill_log_mixture(
-            prior, np.ascontiguousarray(rows - shift), log_weights, params, log_rest, out
-        )
-
-    @override
-    def pullback(
-        self,
-        inputs: Sequence[Variable],
-        outputs: Sequence[Variable],
-        cotangents: Sequence[Variable],
-    ) -> list[Variable]:
-        raise NotImplementedError(
-            "The density of a Dirichlet-process mixture has no gradient; its weights and "
-            "parameters are sampled by DPSplitMerge."
-        )
 
 
 @_logprob.register(MixtureRows)
@@ -169,7 +127,75 @@ def _rows_logprob(
     *inputs: Variable,
     **kwargs: Any,
 ) -> Variable:
-    rows = pt.as_tensor(values[0]).astype("float64")
-    density = MixtureLogDensity(op.component)(rows, *inputs)
-    n_measure = 3 + len(op.component.parameters)
-    return mark_owned(density, inputs[:n_measure])
+    """Log-probability of each row, in the reading that applies; docs/method.md, section 8."""
+    extra = op.extra(inputs)
+    rows = centred_rows(values[0], extra)
+    measure = list(inputs[: op.n_measure])
+    n_clusters, _, _, *parameters = measure
+    given_labels: Any = None
+    if "labels" in extra:
+        natural = natural_at(op.component, n_clusters, parameters)
+        at = {name: value[extra["labels"]] for name, value in natural.items()}
+        given_labels = op.component.log_density(rows, at, pt)
+    if op.is_latent:
+        return given_labels
+    observed = centred_rows(values[0], {k: v for k, v in extra.items() if k == "mean"})
+    density: Any = MixtureLogDensity(op.component)(
+        observed, *inputs[: len(inputs) - len(op.extras)]
+    )
+    held = pt.zeros(density.shape) if given_labels is None else given_labels
+    return two_readings(density, held, measure)
+
+
+def centred_rows(value: Any, extra: Mapping[str, Any]) -> Any:
+    """Return what the mixture is a model of: the data, completed, less their mean.
+
+    Parameters
+    ----------
+    value : TensorVariable
+    extra : mapping
+        ``"mean"`` and ``"unobserved"``, if the mixture has them.
+
+    Returns
+    -------
+    TensorVariable of float64, shape (N,) or (N, D)
+    """
+    rows = pt.as_tensor(value).astype("float64")
+    if "unobserved" in extra:
+        holes = pt.isnan(rows).nonzero()
+        rows = pt.set_subtensor(rows[holes], extra["unobserved"])
+    return rows - extra["mean"] if "mean" in extra else rows
+
+
+class CentralRows(ObjectModeOp):
+    """Rows of one central cluster, always the same: where a latent mixture starts."""
+
+    __props__ = ("rows",)
+
+    def __init__(self, rows: MixtureRows) -> None:
+        self.rows = rows
+
+    @override
+    def make_node(self, *inputs: Any) -> Apply:
+        return Apply(self, list(inputs), [TensorType("float64", (None,) * (1 + self._ndim))()])
+
+    @property
+    def _ndim(self) -> int:
+        return self.rows.component.row_ndim
+
+    @override
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Any) -> None:
+        n_rows, *hyperparameters = inputs
+        component = self.rows.component
+        central = component.central(named_hyperparameters(component, hyperparameters))
+        one = {name: value[None] for name, value in central.items()}
+        labels = np.zeros(int(n_rows), np.int64)
+        output_storage[0][0] = component.draw_rows(np.random.default_rng(0), one, labels)
+
+
+@_support_point.register(MixtureRows)
+def _rows_support_point(
+    op: MixtureRows, rv: Variable, rng: Variable, n_rows: Variable, *inputs: Variable
+) -> Variable:
+    hyperparameters = inputs[1 + op.n_measure : len(inputs) - len(op.extras)]
+    return CentralRows(op)(n_rows, *hyperparameters)  # type: ignore[return-value]

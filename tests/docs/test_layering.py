@@ -18,8 +18,9 @@ PACKAGE = "pymc_dpsplit"
 ROOT = Path(__file__).resolve().parents[2]
 
 _PARTS = {"kernels", "components", "moves"}
-_CORE = _PARTS | {"sampler", "plan", "variables"}
-_ALL = _CORE | {"convergence", "mixture", "step", "posterior", "demo", "cli", PACKAGE}
+_CORE = _PARTS | {"sampler", "plan", "exchange", "options", "report", "variables"}
+_FACES = {"checkpoint", "convergence", "refusals", "mixture", "step", "posterior"}
+_ALL = _CORE | _FACES | {"demo", "cli", PACKAGE}
 
 # Each unit with the other units it may import.  The package itself, that is its public names,
 # is a unit too.
@@ -29,12 +30,17 @@ MAY_IMPORT: dict[str, set[str]] = {
     "moves": {"components", "kernels"},
     "sampler": _PARTS,
     "plan": _PARTS | {"sampler"},
+    "exchange": _PARTS | {"sampler"},
+    "options": {"sampler"},
+    "report": _PARTS | {"sampler"},
     "variables": _PARTS,
     "convergence": _CORE,
+    "refusals": {"variables"},
+    "checkpoint": set(),
     "mixture": _CORE | {"convergence"},
     "step": _CORE | {"convergence"},
     "posterior": _CORE | {"convergence", "mixture"},
-    PACKAGE: _CORE | {"convergence", "mixture", "step", "posterior"},
+    PACKAGE: _CORE | _FACES,
     "demo": _ALL - {"cli"},
     "cli": _ALL,
     "__main__": _ALL,
@@ -51,8 +57,13 @@ THIRD_PARTY: dict[str, set[str]] = {
     "moves": _NUMERICS,
     "sampler": _NUMERICS,
     "plan": _NUMERICS,
+    "exchange": _NUMERICS,
+    "options": _NUMERICS,
+    "report": _NUMERICS,
     "variables": _FACE,
     "convergence": _FACE | _ARVIZ,
+    "refusals": {"pymc", "pytensor"},
+    "checkpoint": {"numpy", "pymc", "pytensor"},
     "mixture": _FACE | _ARVIZ,
     "step": _FACE | _ARVIZ | {"rich"},  # rich lays out the columns of the progress bar
     "posterior": _FACE | _ARVIZ | {"matplotlib"},

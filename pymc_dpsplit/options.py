@@ -1,0 +1,69 @@
+"""Options of the step, as given in ``pm.sample(dpsplit={...})``, and their checks."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pymc_dpsplit import sampler
+
+# What PyMC gives to every step method, besides the options.
+_ARGUMENTS_OF_PYMC = ("model", "rng", "initial_point", "compile_kwargs", "blocked")
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of one mixture; see `DPSplitMerge` for their meaning."""
+
+    kernel: str
+    threads: int
+    attempts: int
+    iterations: int | None
+    start_clusters: int | None
+    start_labels: np.ndarray | None
+    exchanges: int
+    keep_labels: bool
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.kernel, str) or self.kernel not in sampler.KERNELS:
+            known = ", ".join(repr(name) for name in sampler.KERNELS)
+            raise ValueError(f"kernel={self.kernel!r} is not known; choose one of {known}.")
+        for name, least in {"threads": 1, "attempts": 0, "exchanges": 0}.items():
+            _check_integer(name, getattr(self, name), least)
+        for name in ("iterations", "start_clusters"):
+            if getattr(self, name) is not None:
+                _check_integer(name, getattr(self, name), 1)
+        if self.start_labels is not None:
+            labels = np.asarray(self.start_labels)
+            if labels.ndim != 1 or labels.dtype.kind not in "iu":
+                raise ValueError(
+                    "start_labels is not a vector of integers; give a cluster for each observation."
+                )
+        if not isinstance(self.keep_labels, bool | np.bool_):
+            raise ValueError(f"keep_labels={self.keep_labels!r} is neither; give True or False.")
+
+
+def _check_integer(name: str, value: Any, least: int) -> None:
+    is_integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not is_integer or value < least:
+        raise ValueError(f"{name}={value!r} is out of range; give an integer of at least {least}.")
+
+
+def refuse_unknown(given: Any) -> None:
+    """Refuse keywords that are neither options nor what PyMC gives to every step.
+
+    Parameters
+    ----------
+    given : iterable of str
+
+    Raises
+    ------
+    ValueError
+        If one is not known.
+    """
+    options = tuple(Options.__dataclass_fields__)
+    for name in given:
+        if name not in (*options, *_ARGUMENTS_OF_PYMC):
+            raise ValueError(
+                f"{name!r} is not an option of dpsplit; choose among {', '.join(options)}."
+            )

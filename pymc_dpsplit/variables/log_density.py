@@ -1,0 +1,131 @@
+"""Log density of observations under a drawn mixture, labels summed out."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, override
+
+import numpy as np
+from pytensor.graph.basic import Apply, Variable
+from pytensor.tensor.type import TensorType
+
+from pymc_dpsplit.components.base import Component
+from pymc_dpsplit.moves.density import fill_log_mixture
+from pymc_dpsplit.variables.inputs import named_parameters
+from pymc_dpsplit.variables.object_mode import ObjectModeOp
+from pymc_dpsplit.variables.owned_terms import missing_gradients
+
+
+def kept_weights(n_clusters: Any, new_weight: Any, weights: np.ndarray) -> tuple[np.ndarray, float]:
+    """Weights of the rows in use, and the mass outside them.
+
+    While all clusters have a row that mass is `new_weight`, which has digits that one minus
+    the sum of the weights has lost.
+    """
+    if n_clusters > len(weights):
+        return weights, max(0.0, 1.0 - weights.sum())
+    return weights[: int(n_clusters)], float(new_weight)
+
+
+def patterns_of(is_missing: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Group rows (N, D) by what they lack: the features present, and the rows, as indices."""
+    incomplete = is_missing.any(1)
+    if not incomplete.all():
+        yield np.arange(is_missing.shape[1]), np.flatnonzero(~incomplete)
+    holes = np.flatnonzero(incomplete)
+    patterns, which = np.unique(is_missing[holes], axis=0, return_inverse=True)
+    for j, pattern in enumerate(patterns):
+        yield np.flatnonzero(~pattern), holes[which.reshape(-1) == j]
+
+
+def log_mixture_density(
+    component: Component,
+    rows: np.ndarray,
+    weights: np.ndarray,
+    remainder: float,
+    parameters: Mapping[str, np.ndarray],
+    values: Mapping[str, np.ndarray],
+) -> np.ndarray:
+    """Log density of complete rows, docs/method.md, eq. (15).
+
+    Parameters
+    ----------
+    component : Component
+    rows : ndarray of float64, shape (N, D)
+        At least one row.
+    weights : ndarray of float64, shape (K,)
+    remainder : float
+        Mass outside the clusters.
+    parameters, values : mapping
+        Cluster parameters (K, ...), and hyperparameters.
+
+    Returns
+    -------
+    ndarray of float64, shape (N,)
+    """
+    shift = rows.mean(0)
+    prior = component.prior(values, shift)
+    params = component.pack(parameters, shift)
+    with np.errstate(divide="ignore"):
+        log_weights, log_rest = np.log(weights), float(np.log(remainder))
+    out = np.empty(len(rows))
+    fill_log_mixture(prior, np.ascontiguousarray(rows - shift), log_weights, params, log_rest, out)
+    return out
+
+
+class MixtureLogDensity(ObjectModeOp):
+    """Log density of each observation under the mixture, docs/method.md, eq. (15).
+
+    Inputs are the observations, then those of `MixtureRows` from the number of clusters to the
+    hyperparameters; alpha is not among them, so its gradient never passes through here.
+    Entries that are missing (NaN) are integrated out.
+
+    Parameters
+    ----------
+    component : Component
+    """
+
+    __props__ = ("component",)
+
+    def __init__(self, component: Component) -> None:
+        self.component = component
+
+    @override
+    def make_node(self, *inputs: Any) -> Apply:
+        out = TensorType("float64", inputs[0].type.shape[:1])()
+        return Apply(self, list(inputs), [out])
+
+    def infer_shape(self, node: Apply, shapes: Any) -> list[Any]:
+        return [(shapes[0][0],)]
+
+    @override
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Any) -> None:
+        value, n_clusters, new_weight, weights, *rest = inputs
+        rows = np.asarray(value).reshape(value.shape[0], -1)
+        # A row without any entry has density one.
+        out = np.zeros(rows.shape[0])
+        output_storage[0][0] = out
+        weights, remainder = kept_weights(n_clusters, new_weight, weights)
+        parameters, values = named_parameters(self.component, rest, len(weights))
+        for features, chosen in patterns_of(np.isnan(rows)):
+            if len(features) == rows.shape[1]:
+                law = parameters, values
+            elif len(features):
+                law = (
+                    self.component.restrict_parameters(parameters, features),
+                    self.component.restrict(values, features),
+                )
+            else:
+                continue
+            present = rows if len(chosen) == len(rows) else rows[chosen]
+            out[chosen] = log_mixture_density(
+                self.component, present[:, features], weights, remainder, *law
+            )
+
+    @override
+    def pullback(
+        self,
+        inputs: Sequence[Variable],
+        outputs: Sequence[Variable],
+        cotangents: Sequence[Variable],
+    ) -> list[Variable]:
+        n_measure = 3 + len(self.component.parameters)
+        return missing_gradients(inputs, inputs[1 : 1 + n_measure])

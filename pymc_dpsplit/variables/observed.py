@@ -1,0 +1,151 @@
+"""What a user gives as `observed`, taken apart: data, their mean, and what is missing."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytensor.tensor as pt
+from pymc.data import MinibatchOp
+from pymc.pytensorf import rvs_in_graph
+from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.traversal import ancestors, graph_inputs
+from pytensor.scalar.basic import Add, Neg, Sub
+from pytensor.tensor.elemwise import Elemwise
+from scipy import sparse
+
+from pymc_dpsplit.components.arguments import rows_of
+from pymc_dpsplit.components.base import Component
+
+
+@dataclass(frozen=True)
+class Observed:
+    """Observations of a mixture.
+
+    Attributes
+    ----------
+    data : TensorVariable, optional
+        What the model observes, shape (N,) or (N, D), NaN where missing; None if the mixture is
+        latent.
+    mean : TensorVariable, optional
+        Subtracted from the data; depends on variables of the model.
+    shape : tuple of int
+        Number of observations N and of features D.
+    holes : tuple of ndarray of int64, shape (M,)
+        Row and feature of each missing entry.
+    filling : ndarray of float64, shape (M,)
+        Plain values for them to start from: the mean of the feature.
+    """
+
+    data: Any
+    mean: Any
+    shape: tuple[int, int]
+    holes: tuple[np.ndarray, np.ndarray]
+    filling: np.ndarray
+
+    @property
+    def is_labelled(self) -> bool:
+        """Whether other variables depend on the labels, which then are variables too."""
+        return self.data is None or self.mean is not None
+
+
+def latent_rows(n_obs: int, n_features: int) -> Observed:
+    """Rows that are not observed at all."""
+    nowhere = np.empty(0, np.int64)
+    return Observed(None, None, (n_obs, n_features), (nowhere, nowhere), np.empty(0))
+
+
+def _with_holes(data: Any, mean: Any, rows: np.ndarray) -> Observed:
+    where, features = np.nonzero(np.isnan(rows))
+    n_present = (~np.isnan(rows)).sum(0)
+    means = np.nansum(rows, axis=0) / np.maximum(n_present, 1)
+    n_obs, n_features = rows.shape
+    return Observed(data, mean, (n_obs, n_features), (where, features), means[features])
+
+
+def read_observed(observed: Any, component: Component) -> Observed:
+    """Check observations and take them apart.
+
+    Parameters
+    ----------
+    observed : array-like or TensorVariable
+        Numbers, ``pm.Data``, or such data less an expression of variables of the model.
+    component : Component
+
+    Returns
+    -------
+    Observed
+
+    Raises
+    ------
+    ValueError
+        With one sentence that names the fault and the remedy.
+    """
+    if sparse.issparse(observed):
+        raise ValueError(
+            "observed is a sparse matrix, which this component cannot read; give "
+            "observed.toarray()."
+        )
+    if not isinstance(observed, Variable):
+        rows = rows_of(observed, component.row_ndim, may_miss=True)
+        shape = rows.shape if component.row_ndim else rows.shape[:1]
+        # A constant, as PyMC would split an array with missing entries in two variables.
+        return _with_holes(pt.constant(rows.reshape(shape)), None, rows)
+    _refuse_minibatch(observed)
+    data, mean = _split_mean(observed) if rvs_in_graph(observed) else (observed, None)
+    if not all(isinstance(root, SharedVariable | Constant) for root in graph_inputs([data])):
+        raise ValueError(
+            f"observed={observed} depends on variables that are not data; give an array or pm.Data."
+        )
+    rows = rows_of(data.eval(), component.row_ndim, may_miss=True)
+    return _with_holes(data, mean, rows)
+
+
+def _refuse_minibatch(observed: Variable) -> None:
+    nodes = (variable.owner for variable in ancestors([observed]))
+    if any(node is not None and isinstance(node.op, MinibatchOp) for node in nodes):
+        raise ValueError(
+            "observed is a pm.Minibatch, but the sampler of a mixture reads all observations in "
+            "every sweep; give the whole array, which it handles at a million rows."
+        )
+
+
+def _split_mean(expression: Variable) -> tuple[Any, Variable]:
+    """Write an expression as data less a mean that depends on variables of the model.
+
+    Only sums and differences are taken apart, so that the density of the data is that of the
+    expression, without a Jacobian.
+    """
+    data: Any = None
+    mean: Any = None
+    term: Any
+    for sign, term in _terms_of(expression, 1):
+        signed = term if sign > 0 else -term
+        if rvs_in_graph(term):
+            mean = -signed if mean is None else mean - signed
+        else:
+            data = signed if data is None else data + signed
+    if data is None or data.type.ndim != expression.type.ndim:
+        raise ValueError(
+            f"observed={expression} depends on variables of the model otherwise than as data less "
+            "a mean; give observed=data - mean, with the data an array or pm.Data."
+        )
+    return data, mean
+
+
+def _terms_of(expression: Any, sign: int) -> Iterator[tuple[int, Variable]]:
+    """Terms of a sum, each with its sign; an expression of data alone is one term."""
+    node = expression.owner
+    scalar_op = getattr(node.op, "scalar_op", None) if node is not None else None
+    is_sum = node is not None and isinstance(node.op, Elemwise) and rvs_in_graph(expression)
+    if is_sum and isinstance(scalar_op, Add):
+        for term in node.inputs:
+            yield from _terms_of(term, sign)
+    elif is_sum and isinstance(scalar_op, Sub):
+        yield from _terms_of(node.inputs[0], sign)
+        yield from _terms_of(node.inputs[1], -sign)
+    elif is_sum and isinstance(scalar_op, Neg):
+        yield from _terms_of(node.inputs[0], -sign)
+    else:
+        yield sign, expression
