@@ -406,10 +406,10 @@ def _extras(
         if data.mean is not None:
             mean = pt.broadcast_to(data.mean, data.data.shape).reshape(data.shape)[data.holes]
         op = MissingEntries(model.name_for(name), component, len(data.filling))
-        entries: Any = op(_new_rng(), *data.holes, mean, *given)
+        entries: Any = op(_new_rng(), *data.holes, data.filling, mean, *given)
         dim = f"{model.name_for(name)}_hole"
         model.add_coord(dim, _names_of_holes(data, data_dims, model))
-        model.register_rv(entries, f"{name}_unobserved", initval=data.filling, dims=(dim,))
+        model.register_rv(entries, f"{name}_unobserved", dims=(dim,))
         if data.mean is not None:
             extra["unobserved"] = entries
     return extra

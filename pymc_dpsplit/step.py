@@ -23,11 +23,14 @@ from rich.table import Column
 
 from pymc_dpsplit import sampler
 from pymc_dpsplit.exchange import exchange
+from pymc_dpsplit.moves.partition import log_n_clusters
+from pymc_dpsplit.moves.slice import slice_draw
 from pymc_dpsplit.moves.start import draw_n_start
 from pymc_dpsplit.options import Options, refuse_unknown
 from pymc_dpsplit.plan import lengthen, make_plan
 from pymc_dpsplit.report import labels_stat, stats_of, stats_types
 from pymc_dpsplit.variables import (
+    concentration_prior,
     is_owned,
     mixtures_of,
     reader_of_points,
@@ -197,6 +200,7 @@ class DPSplitMerge(BlockedStep):
         self._likelihood = (
             row_likelihood(self.mixture, model, point) if self.mixture.is_latent else None
         )
+        self._concentration = concentration_prior(self.mixture, model, point)
         n_labels = len(self._data) if self.options.keep_labels else None
         self.stats_dtypes_shapes = stats_types(self.mixture.name, n_labels)
         self.stats_dtypes = [{key: of for key, (of, _) in self.stats_dtypes_shapes.items()}]
@@ -259,13 +263,32 @@ class DPSplitMerge(BlockedStep):
             target, state, rows = self._exchanged(target, state, reading, point, plan, tally)
         self.labels, self.totals = state
         self.n_done += 1
+        target, concentration = self._with_new_alpha(target, state, point)
         stats = stats_of(self.mixture.name, target, state, tally, plan.n_iterations)
         if self.options.keep_labels:
             stats[f"{self.mixture.name}_labels"] = labels_stat(state)
         values = self._redrawn(target, state, rows, point)
         self._remember(stats)
         stats[f"{self.mixture.name}_seconds"] = time.perf_counter() - began
-        return {**point, **values}, [stats]
+        return {**point, **concentration, **values}, [stats]
+
+    def _with_new_alpha(
+        self, target: sampler.Target, state: sampler.ChainState, point: dict[str, np.ndarray]
+    ) -> tuple[sampler.Target, dict[str, np.ndarray]]:
+        """Move alpha given the number of clusters, its weights summed out, eq. (38)."""
+        if self._concentration is None:
+            return target, {}
+        prior, name = self._concentration.given(point), self._concentration.value_name
+        n_clusters, n_obs = len(state.stats), len(state.labels)
+
+        def log_density(value: float) -> float:
+            log_prior, alpha = prior(value)
+            if not (np.isfinite(log_prior) and 0.0 < alpha < np.inf):
+                return -np.inf
+            return log_prior + log_n_clusters(n_clusters, n_obs, alpha)
+
+        value = slice_draw(log_density, float(point[name]), 1.0, self.rng)
+        return target._replace(alpha=prior(value)[1]), {name: np.asarray(value)}
 
     def _exchanged(
         self,

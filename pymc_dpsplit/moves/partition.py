@@ -84,6 +84,12 @@ def apply_merge(labels, stats, a, b):
 
 
 @kernel
+def log_n_clusters(n_clusters, n_obs, alpha):
+    """Log probability of a partition as a function of alpha, weights summed out, eq. (38)."""
+    return math.lgamma(alpha) - math.lgamma(alpha + n_obs) + n_clusters * math.log(alpha)
+
+
+@kernel
 def log_joint(prior, stats, alpha):
     """Log density of data and partition, weights and parameters summed out, eq. (4).
 
@@ -95,8 +101,7 @@ def log_joint(prior, stats, alpha):
     for k in range(n_clusters):
         terms[k] = math.lgamma(stats[k, 0]) + log_marginal(prior, stats[k])
     n_obs = stats[:, 0].sum()
-    constant = math.lgamma(alpha) - math.lgamma(alpha + n_obs) + n_clusters * math.log(alpha)
-    return constant + np.sort(terms).sum()
+    return log_n_clusters(n_clusters, n_obs, alpha) + np.sort(terms).sum()
 
 
 @kernel

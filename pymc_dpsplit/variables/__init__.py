@@ -1,5 +1,6 @@
 """The random variables of a mixture: their draws and their log-probabilities."""
 
+from pymc_dpsplit.variables.concentration import concentration_prior
 from pymc_dpsplit.variables.likelihood import row_likelihood
 from pymc_dpsplit.variables.lookup import MixtureVariables, find_mixtures, is_owned
 from pymc_dpsplit.variables.measure import RandomMeasure
@@ -19,6 +20,7 @@ __all__ = [
     "MixtureVariables",
     "RandomMeasure",
     "Reader",
+    "concentration_prior",
     "find_mixtures",
     "is_owned",
     "mixtures_of",

@@ -16,9 +16,8 @@ import numpy as np
 from pymc.model import Model
 from pymc.pytensorf import compile as compile_function
 from pytensor.compile.maker import function as pytensor_function
-from pytensor.compile.sharedvalue import SharedVariable, shared
+from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Apply, Constant, Variable
-from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import ancestors, graph_inputs, io_toposort
 from pytensor.raise_op import CheckAndRaise
 from pytensor.tensor.basic import Alloc, Join
@@ -26,8 +25,10 @@ from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.shape import Reshape, SpecifyShape
 from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor
 
+from pymc_dpsplit.variables.held import HeldValues
 from pymc_dpsplit.variables.lookup import MixtureVariables
 from pymc_dpsplit.variables.owned_terms import TwoReadings
+from pymc_dpsplit.variables.ownership import dependents_of
 
 # An element that depends on no row, and one that depends on several.
 _NO_ROW, _SEVERAL = -1, -2
@@ -45,8 +46,8 @@ class RowLikelihood:
         Row on which each element of each term depends, -1 for none.
     value : TensorVariable
         Value of the latent variable.
-    others : dict
-        The other values to shared variables that hold them.
+    held : HeldValues
+        The other values.
     """
 
     def __init__(
@@ -54,18 +55,16 @@ class RowLikelihood:
         terms: list[Variable],
         owners: list[np.ndarray],
         value: Any,
-        others: dict[Variable, Any],
+        held: HeldValues,
     ) -> None:
-        self._others = {str(variable.name): holder for variable, holder in others.items()}
+        self._held = held
         self._owners = [owner.reshape(-1) for owner in owners]
-        held = clone_replace(terms, others) if terms else []
         self._shape = (-1, *value.type.shape[1:])
-        self._function = compile_function([value], held, on_unused_input="ignore")
+        self._function = compile_function([value], held.replace(terms), on_unused_input="ignore")
 
     def hold(self, point: Mapping[str, np.ndarray]) -> None:
         """Take the other variables from a point."""
-        for name, holder in self._others.items():
-            holder.set_value(point[name], borrow=True)
+        self._held.set(point)
 
     def evaluate(self, value: np.ndarray) -> np.ndarray:
         """Log likelihood (N,) at rows (N, D) of the latent variable."""
@@ -101,32 +100,14 @@ def row_likelihood(
     if mixture.rows not in model.free_RVs:
         return None
     value = model.rvs_to_values[mixture.rows]
-    likelihoods = _dependents(mixture.rows, model)
+    likelihoods = dependents_of(mixture.rows, model)
     terms = model.logp(vars=likelihoods, sum=False, jacobian=False) if likelihoods else []
     rows = np.arange(len(point[str(value.name)]))
     own = np.broadcast_to(rows.reshape(-1, *[1] * (value.ndim - 1)), point[str(value.name)].shape)
     owners = _owners_of(terms, value, own, model, point)
     if any((owner == _SEVERAL).any() for owner in owners):
         return None
-    others = {
-        variable: shared(np.asarray(point[str(variable.name)]))
-        for variable in model.value_vars
-        if variable is not value
-    }
-    return RowLikelihood(terms, owners, value, others)
-
-
-def _dependents(rows: Variable, model: Model) -> list[Variable]:
-    """Variables and potentials whose density depends on `rows`."""
-    variables = model.basic_RVs
-    found = [
-        rv
-        for rv in variables
-        if rv is not rows and rows in ancestors(rv.owner.inputs, blockers=variables)
-    ]
-    return found + [
-        term for term in model.potentials if rows in ancestors([term], blockers=variables)
-    ]
+    return RowLikelihood(terms, owners, value, HeldValues(model, value, point))
 
 
 def _owners_of(

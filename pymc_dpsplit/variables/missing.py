@@ -5,6 +5,7 @@ from typing import Any, override
 
 import numpy as np
 import pytensor.tensor as pt
+from pymc.distributions.distribution import _support_point
 from pymc.logprob.abstract import MeasurableOp, _logprob
 from pytensor.graph.basic import Apply, Variable
 from pytensor.tensor.random.op import RNGConsumerOp
@@ -23,8 +24,8 @@ from pymc_dpsplit.variables.owned_terms import two_readings
 class MissingEntries(OwnedByStep, ObjectModeOp, RNGConsumerOp, MeasurableOp):
     """The missing entries of the data, in the order of rows and then of features.
 
-    Inputs are a generator, the row and the feature of each entry, its mean, alpha, the random
-    measure and the hyperparameters.
+    Inputs are a generator, the row and the feature of each entry, a plain value for it to start
+    from, its mean, alpha, the random measure and the hyperparameters.
 
     Parameters
     ----------
@@ -57,14 +58,14 @@ class MissingEntries(OwnedByStep, ObjectModeOp, RNGConsumerOp, MeasurableOp):
 
     def dist_params(self, node: Apply) -> list[Variable]:
         """Inputs that PyMC prints: the random measure."""
-        return list(node.inputs[5 : 8 + len(self.component.parameters)])
+        return list(node.inputs[6 : 9 + len(self.component.parameters)])
 
     def infer_shape(self, node: Apply, shapes: Any) -> list[Any]:
         return [None, (pt.constant(self.n_missing),)]
 
     @override
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Any) -> None:
-        rng, rows, features, mean, alpha, n_clusters, new_weight, weights, *rest = inputs
+        rng, rows, features, _, mean, alpha, n_clusters, new_weight, weights, *rest = inputs
         rng = custom_rng_deepcopy(rng)
         weights, _ = kept_weights(n_clusters, new_weight, weights)
         parameters, values = named_parameters(self.component, rest, len(weights))
@@ -87,3 +88,11 @@ def _missing_logprob(
     # Not plain zeros: PyMC wants every value somewhere in the graph, and a gradient for it.
     zeros: Any = values[0] * 0.0
     return two_readings(zeros, pt.zeros_like(zeros), values)
+
+
+@_support_point.register(MissingEntries)
+def _missing_support_point(
+    op: MissingEntries, rv: Variable, rng: Variable, rows: Variable, features: Variable,
+    filling: Variable, *inputs: Variable,
+) -> Variable:  # fmt: skip
+    return filling

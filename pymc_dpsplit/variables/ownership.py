@@ -55,6 +55,25 @@ def mixtures_of(vars: Any, model: Model) -> list[MixtureVariables]:
     return chosen
 
 
+def dependents_of(rv: Variable, model: Model) -> list[Variable]:
+    """Variables and potentials of a model whose density depends on a variable.
+
+    Parameters
+    ----------
+    rv : TensorVariable
+    model : pymc.Model
+
+    Returns
+    -------
+    list of TensorVariable
+    """
+    # In the density of a term other variables are values: what is above them does not count.
+    variables: Any = model.basic_RVs
+    inputs = {other: other.owner.inputs for other in variables if other is not rv}
+    inputs |= {potential: [potential] for potential in model.potentials}
+    return [term for term, above in inputs.items() if rv in ancestors(above, blockers=variables)]
+
+
 def _refuse_transforms(mixture: MixtureVariables, model: Model) -> None:
     """Refuse transforms that the step does not know how to write values in."""
     for role, rv in mixture.measure.items():
@@ -80,19 +99,16 @@ def refuse_dependents(mixture: MixtureVariables, model: Model) -> None:
     ValueError
         If a potential or another random variable depends on a variable of the mixture.
     """
-    owned, variables = set(mixture.owned), model.basic_RVs
-    inputs = {rv: rv.owner.inputs for rv in variables if rv not in {*owned, mixture.rows}}
-    # Its own observations depend on the measure, but their mean may not.
     own: Any = mixture.rows.owner
     mean = own.op.extra(own.inputs).get("mean")
-    inputs[mixture.rows] = [] if mean is None else [mean]
-    inputs |= {potential: [potential] for potential in model.potentials}
-    for term, above in inputs.items():
-        # In the density of a term other variables are values: what is above them does not count.
-        reached = owned.intersection(ancestors(above, blockers=variables))
-        if reached:
+    for rv in mixture.owned:
+        dependents = [term for term in dependents_of(rv, model) if term not in mixture.owned]
+        # Its own observations depend on the measure, but their mean may not.
+        if mean is None or rv not in ancestors([mean], blockers=model.basic_RVs):
+            dependents = [term for term in dependents if term is not mixture.rows]
+        if dependents:
             raise ValueError(
-                f"{term.name} depends on {', '.join(sorted(str(rv.name) for rv in reached))}, but "
-                f"the mixture {mixture.name} is sampled given its own observations alone; make it "
-                "a Deterministic, or compute it from the posterior."
+                f"{dependents[0].name} depends on {rv.name}, but the mixture {mixture.name} is "
+                "sampled given its own observations alone; make it a Deterministic, or compute it "
+                "from the posterior."
             )
