@@ -1,6 +1,7 @@
 """Run every benchmark, one after another."""
 
 import burn_in
+import concentration
 import large_n
 import mixing
 import model_share
@@ -11,7 +12,7 @@ from threadpoolctl import threadpool_limits
 def main() -> None:
     """Print the figures of all benchmarks."""
     with threadpool_limits(1):
-        for benchmark in (sweep, burn_in, model_share, large_n, mixing):
+        for benchmark in (sweep, burn_in, model_share, large_n, concentration, mixing):
             benchmark.main()
 
 

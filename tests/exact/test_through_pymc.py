@@ -14,6 +14,7 @@ from scipy.special import gammaln, logsumexp
 
 import pymc_dpsplit as dps
 from pymc_dpsplit.moves.forward import draw_seating
+from pymc_dpsplit.moves.partition import log_n_clusters
 from tests.support import controls
 from tests.support.datasets import DATASETS
 from tests.support.families import component_of, twin_of
@@ -100,6 +101,18 @@ def test_broken_kernel_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> 
     probabilities, _, _ = exact_joint("MvNormal", 2, rows)
     index, _ = draws_of("MvNormal", 2, rows, 2500, iterations=1)
     assert partition_test(index, probabilities) < LEVEL
+
+
+@pytest.mark.control
+def test_wrong_move_of_alpha_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    def doubled(n_clusters: int, n_obs: int, alpha: float) -> float:
+        return log_n_clusters(n_clusters, 2 * n_obs, alpha)
+
+    monkeypatch.setattr("pymc_dpsplit.step.log_n_clusters", doubled)
+    rows = DATASETS["overlapping"](2)
+    _, mean, variance = exact_joint("MvNormal", 2, rows)
+    _, alpha = draws_of("MvNormal", 2, rows, 2500)
+    assert mean_test(alpha, mean, variance) < LEVEL
 
 
 N_SBC, _THIN = 40, 10
