@@ -261,6 +261,7 @@ class DPSplitMerge(BlockedStep):
         rows = reading.rows
         if self._likelihood is not None:
             target, state, rows = self._exchanged(target, state, reading, point, plan, tally)
+            point = {**point, self.mixture.name: rows.reshape(point[self.mixture.name].shape)}
         self.labels, self.totals = state
         self.n_done += 1
         target, concentration = self._with_new_alpha(target, state, point)
@@ -328,8 +329,6 @@ class DPSplitMerge(BlockedStep):
         values = mixture.point_values(
             len(state.stats), measure.weights, measure.log_rest, parameters, labels
         )
-        if self._likelihood is not None:
-            values[mixture.name] = rows.reshape(point[mixture.name].shape)
         if mixture.unobserved is not None:
             name = mixture.value_names["unobserved"]
             values[name] = mixture.imputed(self.rng, rows, point[name], parameters, labels)

@@ -71,12 +71,15 @@ def concentration_prior(
     Returns
     -------
     ConcentrationPrior or None
-        None if alpha is a number, or depends on several variables or on a discrete one: then the
-        steps of these variables alone move it.
+        None if alpha is a number, or depends on several variables or on a discrete one, or the
+        variable has another part in the mixture: then its own step alone moves it.
     """
     variables: Any = model.basic_RVs
     above = set(ancestors([mixture.alpha], blockers=variables))
     roots = [rv for rv in model.free_RVs if rv in above]
     if len(roots) != 1 or roots[0].ndim or not roots[0].dtype.startswith("float"):
+        return None
+    elsewhere = [*mixture.hyperparameters.values(), mixture.data]
+    if roots[0] in ancestors(elsewhere, blockers=variables):
         return None
     return ConcentrationPrior(mixture, model, roots[0], point)
