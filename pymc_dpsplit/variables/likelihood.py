@@ -18,12 +18,14 @@ from pymc.pytensorf import compile as compile_function
 from pytensor.compile.maker import function as pytensor_function
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import ancestors, graph_inputs, io_toposort
 from pytensor.raise_op import CheckAndRaise
 from pytensor.tensor.basic import Alloc, Join
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.shape import Reshape, SpecifyShape
 from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor
+from pytensor.tensor.symbolic import TensorSymbolicOp
 
 from pymc_dpsplit.variables.held import HeldValues
 from pymc_dpsplit.variables.lookup import MixtureVariables
@@ -104,10 +106,23 @@ def row_likelihood(
     terms = model.logp(vars=likelihoods, sum=False, jacobian=False) if likelihoods else []
     rows = np.arange(len(point[str(value.name)]))
     own = np.broadcast_to(rows.reshape(-1, *[1] * (value.ndim - 1)), point[str(value.name)].shape)
-    owners = _owners_of(terms, value, own, model, point)
+    owners = _owners_of(_inlined(terms), value, own, model, point)
     if any((owner == _SEVERAL).any() for owner in owners):
         return None
     return RowLikelihood(terms, owners, value, HeldValues(model, value, point))
+
+
+def _inlined(terms: list[Variable]) -> list[Variable]:
+    """Replace ops that are defined by graphs, such as LogSumExp, by these graphs."""
+    while True:
+        symbolic = (
+            node for node in io_toposort([], terms) if isinstance(node.op, TensorSymbolicOp)
+        )
+        node = next(symbolic, None)
+        if node is None:
+            return terms
+        inner = node.op.build_inner_graph(*node.inputs)
+        terms = clone_replace(terms, dict(zip(node.outputs, inner, strict=True)))
 
 
 def _owners_of(
@@ -195,7 +210,8 @@ def _owners_after(
                 for var, part in zip(node.inputs[1:], inputs[1:], strict=True)
             ]
         node.op.perform(node, inputs, storage)
-        return np.asarray(storage[0][0])
+        # Joining makes the type that it announces, which is that of the numbers.
+        return np.asarray(storage[0][0]).astype(np.int64)
     return several
 
 
