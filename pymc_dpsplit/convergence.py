@@ -22,6 +22,8 @@ from pymc.stats.convergence import SamplerWarning, WarningType
 from pymc_dpsplit.variables import find_mixtures, is_owned
 
 _WRAPPED = "_dpsplit_wrapped"
+# Missing entries do not depend on numbering, but PyMC takes about a millisecond for each.
+_MOST_ENTRIES = 1000
 
 
 def install() -> None:
@@ -46,11 +48,17 @@ def _wrap(check: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
 
 
 def _uncheckable(idata: xr.DataTree, model: Model) -> list[str]:
-    """Names of mixture variables whose diagnostics mean nothing: by cluster, or constant."""
+    """Names of mixture variables not to check: by cluster, constant, or too many entries."""
     if "posterior" not in idata.children:
         return []
     owned = [rv for rv in model.free_RVs if is_owned(rv) and rv.name in idata["posterior"]]
-    return [str(rv.name) for rv in owned if rv.ndim > 0 or _is_constant(idata, rv.name)]
+    entries = [mixture.unobserved for mixture in find_mixtures(model).values()]
+    return [
+        str(rv.name)
+        for rv in owned
+        if _is_constant(idata, rv.name)
+        or (rv.ndim > 0 and (rv not in entries or rv.type.shape[0] > _MOST_ENTRIES))
+    ]
 
 
 def _dropped_rows(idata: xr.DataTree, model: Model) -> list[SamplerWarning]:

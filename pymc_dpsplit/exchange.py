@@ -1,19 +1,20 @@
-"""Moves of the rows of a latent mixture together with their labels.  Knows no PyMC.
+"""Moves of rows that are not observed, or not wholly, together with their labels.
 
 A step that moves the rows given the labels and one that moves the labels given the rows take
-turns slowly: a row leaves its cluster only after it has wandered to the next one.  Where the
-likelihood has a factor for each row, the pairs (label, row) are independent given the random
-measure, and a new pair drawn from the measure is accepted with the ratio of the likelihoods,
-docs/method.md, eq. (37).
+turns slowly: a row leaves its cluster only after it has wandered to the next one.  Given the
+random measure the pairs (label, row) are independent, so that a new pair drawn from it is accepted
+or not for each row on its own, docs/method.md, eq. (37) and (39).  Knows no PyMC.
 """
 
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 import numpy as np
 
 from pymc_dpsplit import sampler
 from pymc_dpsplit.components.base import Component
-from pymc_dpsplit.moves.forward import draw_labelled_rows, draw_labels
+from pymc_dpsplit.moves.forward import draw_labelled_rows, draw_labels, with_new_clusters
+from pymc_dpsplit.moves.patterns import log_density_of_present
 
 LogLikelihood = Callable[[np.ndarray], np.ndarray]
 
@@ -26,7 +27,7 @@ def exchange(
     rows: np.ndarray,
     log_likelihood: LogLikelihood,
     rng: np.random.Generator,
-) -> tuple[sampler.Target, sampler.ChainState, np.ndarray]:
+) -> tuple[sampler.Target, sampler.ChainState, np.ndarray, int]:
     """Propose a new label and row for every observation, and accept each on its own.
 
     Parameters
@@ -49,6 +50,7 @@ def exchange(
     target : Target
     state : ChainState
     rows : ndarray of float64, shape (N, D)
+    n_accepted : int
     """
     shift = rows[0] - target.data[0]
     measure = sampler.measure(target, state, rng)
@@ -61,4 +63,71 @@ def exchange(
     merged = np.where(accepted, labels, measure.rank[state.labels])
     rows = np.where(accepted[:, None], drawn, rows)
     target = target._replace(data=np.ascontiguousarray(rows - shift))
-    return target, sampler.resume(target, np.unique(merged, return_inverse=True)[1]), rows
+    state = sampler.resume(target, np.unique(merged, return_inverse=True)[1])
+    return target, state, rows, int(accepted.sum())
+
+
+class Incomplete(NamedTuple):
+    """Rows with missing entries.
+
+    Attributes
+    ----------
+    where : ndarray of int64, shape (n,)
+        Indices of the rows.
+    is_missing : ndarray of bool, shape (n, D)
+    """
+
+    where: np.ndarray
+    is_missing: np.ndarray
+
+
+def exchange_incomplete(
+    component: Component,
+    values: Mapping[str, np.ndarray],
+    target: sampler.Target,
+    state: sampler.ChainState,
+    rows: np.ndarray,
+    incomplete: Incomplete,
+    rng: np.random.Generator,
+) -> tuple[sampler.Target, sampler.ChainState, int]:
+    """Propose a new label for every incomplete row, and complete it given the label it has then.
+
+    Parameters
+    ----------
+    component : Component
+    values : mapping
+        Hyperparameters.
+    target : Target
+        Its data are the rows, relative to a shift.
+    state : ChainState
+        Left untouched.
+    rows : ndarray of float64, shape (N, D)
+        Left untouched.
+    incomplete : Incomplete
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    target : Target
+    state : ChainState
+    n_accepted : int
+    """
+    where, is_missing = incomplete
+    shift = rows[0] - target.data[0]
+    measure = sampler.measure(target, state, rng)
+    proposed = draw_labels(rng, len(where), target.alpha, measure.weights)
+    parameters = with_new_clusters(
+        rng, component, component.unpack(measure.params, shift), values, proposed
+    )
+    labels = measure.rank[state.labels]
+    known = component, rows[where], is_missing, parameters
+    log_ratio = log_density_of_present(*known, proposed)
+    log_ratio -= log_density_of_present(*known, labels[where])
+    accepted = -rng.standard_exponential(len(where)) < log_ratio
+    labels[where] = np.where(accepted, proposed, labels[where])
+    completed = component.draw_missing(rng, *known[1:], labels[where])
+    data = target.data.copy()
+    data[where] = completed - shift
+    target = target._replace(data=data)
+    state = sampler.resume(target, np.unique(labels, return_inverse=True)[1])
+    return target, state, int(accepted.sum())

@@ -23,6 +23,7 @@ _TYPES: dict[str, Any] = {
     "merges_proposed": np.int64,
     "merges_accepted": np.int64,
     "iterations": np.int64,
+    "exchanged": np.int64,
     "seconds": np.float64,
 }
 
@@ -51,7 +52,12 @@ def stats_types(name: str, n_labels: int | None) -> dict[str, tuple[Any, list[in
 
 
 def stats_of(
-    name: str, target: Target, state: ChainState, tally: np.ndarray, n_iterations: int
+    name: str,
+    target: Target,
+    state: ChainState,
+    tally: np.ndarray,
+    n_iterations: int,
+    n_exchanged: int,
 ) -> dict[str, Any]:
     """Statistics of a draw, except its seconds and labels.
 
@@ -64,6 +70,8 @@ def stats_of(
     tally : ndarray of int64, shape (4,)
         What split/merge moves did, see `moves.tally`.
     n_iterations : int
+    n_exchanged : int
+        Latent or incomplete rows that moved with their labels.
 
     Returns
     -------
@@ -79,6 +87,7 @@ def stats_of(
         f"{name}_merges_proposed": tally[MERGES_PROPOSED],
         f"{name}_merges_accepted": tally[MERGES_ACCEPTED],
         f"{name}_iterations": n_iterations,
+        f"{name}_exchanged": n_exchanged,
     }
 
 

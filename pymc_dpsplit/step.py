@@ -22,7 +22,7 @@ from rich.progress import TextColumn
 from rich.table import Column
 
 from pymc_dpsplit import sampler
-from pymc_dpsplit.exchange import exchange
+from pymc_dpsplit.exchange import Incomplete, exchange, exchange_incomplete
 from pymc_dpsplit.moves.partition import log_n_clusters
 from pymc_dpsplit.moves.slice import slice_draw
 from pymc_dpsplit.moves.start import draw_n_start
@@ -114,7 +114,9 @@ class DPSplitMerge(BlockedStep):
         ``initvals={"x_labels": labels}``.
     exchanges : int
         For a latent mixture: moves per draw of its values together with their labels.  They are
-        made where the likelihood has a factor for each value, whatever its form.
+        made where the likelihood has a factor for each value, whatever its form; the statistic
+        ``{name}_exchanged`` counts the values that moved.  For missing entries: any number but
+        0 makes one such move of each incomplete row.
     keep_labels : bool
         Store the labels of every draw in ``sample_stats`` as ``{name}_labels``.
 
@@ -200,6 +202,7 @@ class DPSplitMerge(BlockedStep):
         self._likelihood = (
             row_likelihood(self.mixture, model, point) if self.mixture.is_latent else None
         )
+        self._incomplete = Incomplete(*self.mixture.incomplete())
         self._concentration = concentration_prior(self.mixture, model, point)
         n_labels = len(self._data) if self.options.keep_labels else None
         self.stats_dtypes_shapes = stats_types(self.mixture.name, n_labels)
@@ -258,17 +261,16 @@ class DPSplitMerge(BlockedStep):
         state = self._chain_state(target, point)
         plan = self._planned(target, state)
         state, tally = sampler.advance(self._form(), target, state, self.rng, plan, self._threads())
-        rows = reading.rows
-        if self._likelihood is not None:
-            target, state, rows = self._exchanged(target, state, reading, point, plan, tally)
-            point = {**point, self.mixture.name: rows.reshape(point[self.mixture.name].shape)}
+        target, state, point, n_exchanged = self._exchanged(
+            target, state, reading, point, plan, tally
+        )
         self.labels, self.totals = state
         self.n_done += 1
         target, concentration = self._with_new_alpha(target, state, point)
-        stats = stats_of(self.mixture.name, target, state, tally, plan.n_iterations)
+        stats = stats_of(self.mixture.name, target, state, tally, plan.n_iterations, n_exchanged)
         if self.options.keep_labels:
             stats[f"{self.mixture.name}_labels"] = labels_stat(state)
-        values = self._redrawn(target, state, rows, point)
+        values = self._redrawn(target, state, reading.rows, point)
         self._remember(stats)
         stats[f"{self.mixture.name}_seconds"] = time.perf_counter() - began
         return {**point, **concentration, **values}, [stats]
@@ -299,19 +301,26 @@ class DPSplitMerge(BlockedStep):
         point: dict[str, np.ndarray],
         plan: sampler.Plan,
         tally: np.ndarray,
-    ) -> tuple[sampler.Target, sampler.ChainState, np.ndarray]:
-        """Move the rows of a latent mixture with their labels, in turn with the labels alone."""
-        assert self._likelihood is not None
+    ) -> tuple[sampler.Target, sampler.ChainState, dict[str, np.ndarray], int]:
+        """Move rows that are latent or incomplete with their labels."""
+        component, rows, total = self.mixture.component, reading.rows, 0
+        if len(self._incomplete.where) and self.options.exchanges:
+            target, state, total = exchange_incomplete(
+                component, reading.values, target, state, rows, self._incomplete, self.rng
+            )
+        if self._likelihood is None:
+            return target, state, point, total
         self._likelihood.hold(point)
-        component, log_likelihood = self.mixture.component, self._likelihood.evaluate
-        single, rows = plan._replace(n_iterations=1), reading.rows
+        log_likelihood, single = self._likelihood.evaluate, plan._replace(n_iterations=1)
         for _ in range(self.options.exchanges):
-            target, state, rows = exchange(
+            target, state, rows, n_accepted = exchange(
                 component, reading.values, target, state, rows, log_likelihood, self.rng
             )
             state, more = sampler.advance(self._form(), target, state, self.rng, single)
             tally += more
-        return target, state, rows
+            total += n_accepted
+        name = self.mixture.name
+        return target, state, {**point, name: rows.reshape(point[name].shape)}, total
 
     def _redrawn(
         self,

@@ -120,6 +120,36 @@ def draw_labels(
     return labels
 
 
+def with_new_clusters(
+    rng: np.random.Generator,
+    component: Component,
+    parameters: Mapping[str, np.ndarray],
+    values: Mapping[str, np.ndarray],
+    labels: np.ndarray,
+) -> dict[str, np.ndarray]:
+    """Add parameters drawn from the base measure for labels beyond the clusters there are.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    component : Component
+    parameters : mapping
+        Cluster parameters (K, ...).
+    values : mapping
+        Hyperparameters.
+    labels : ndarray of int64, shape (n,)
+
+    Returns
+    -------
+    dict
+        Cluster parameters (max(K, largest label + 1), ...).
+    """
+    n_kept = len(next(iter(parameters.values())))
+    n_new = int(labels.max(initial=n_kept - 1)) + 1 - n_kept
+    fresh = component.draw_base(rng, values, n_new)
+    return {name: np.concatenate((parameters[name], fresh[name])) for name in parameters}
+
+
 def draw_labelled_rows(
     rng: np.random.Generator,
     component: Component,
@@ -143,8 +173,5 @@ def draw_labelled_rows(
     -------
     ndarray of float64, shape (n,) or (n, D)
     """
-    n_kept = len(next(iter(parameters.values())))
-    n_new = int(labels.max(initial=n_kept - 1)) + 1 - n_kept
-    fresh = component.draw_base(rng, values, n_new)
-    joined = {name: np.concatenate((parameters[name], fresh[name])) for name in parameters}
+    joined = with_new_clusters(rng, component, parameters, values, labels)
     return component.draw_rows(rng, joined, labels)

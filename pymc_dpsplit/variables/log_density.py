@@ -1,6 +1,6 @@
 """Log density of observations under a drawn mixture, labels summed out."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, override
 
 import numpy as np
@@ -9,6 +9,7 @@ from pytensor.tensor.type import TensorType
 
 from pymc_dpsplit.components.base import Component
 from pymc_dpsplit.moves.density import fill_log_mixture
+from pymc_dpsplit.moves.patterns import patterns_of
 from pymc_dpsplit.variables.inputs import named_parameters
 from pymc_dpsplit.variables.object_mode import ObjectModeOp
 from pymc_dpsplit.variables.owned_terms import missing_gradients
@@ -23,17 +24,6 @@ def kept_weights(n_clusters: Any, new_weight: Any, weights: np.ndarray) -> tuple
     if n_clusters > len(weights):
         return weights, max(0.0, 1.0 - weights.sum())
     return weights[: int(n_clusters)], float(new_weight)
-
-
-def patterns_of(is_missing: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Group rows (N, D) by what they lack: the features present, and the rows, as indices."""
-    incomplete = is_missing.any(1)
-    if not incomplete.all():
-        yield np.arange(is_missing.shape[1]), np.flatnonzero(~incomplete)
-    holes = np.flatnonzero(incomplete)
-    patterns, which = np.unique(is_missing[holes], axis=0, return_inverse=True)
-    for j, pattern in enumerate(patterns):
-        yield np.flatnonzero(~pattern), holes[which.reshape(-1) == j]
 
 
 def log_mixture_density(

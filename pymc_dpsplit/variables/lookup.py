@@ -137,6 +137,23 @@ class MixtureVariables:
             values["labels"] = np.asarray(labels).astype(label_dtype(self.max_clusters))
         return {self.value_names[role]: value for role, value in values.items()}
 
+    @property
+    def holes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Row and feature (M,) of each missing entry."""
+        if self.unobserved is None:
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        node: Any = self.unobserved.owner
+        where, features = (index.data for index in node.inputs[1:3])
+        return where, features
+
+    def incomplete(self) -> tuple[np.ndarray, np.ndarray]:
+        """Rows (n,) with missing entries, in order, and which of their entries are, (n, D)."""
+        where, features = self.holes
+        rows, position = np.unique(where, return_inverse=True)
+        is_missing = np.zeros((len(rows), self.n_features), bool)
+        is_missing[position, features] = True
+        return rows, is_missing
+
     def count_in(self, point: Mapping[str, np.ndarray]) -> int:
         """Number of clusters in an initial point; 0 unless the user gave it.
 
@@ -187,16 +204,13 @@ class MixtureVariables:
         -------
         ndarray of float64, shape (M,)
         """
-        node: Any = self.unobserved.owner  # type: ignore[union-attr]
-        where, features = (index.data for index in node.inputs[1:3])
+        where, features = self.holes
         mean = before - rows[where, features]
-        incomplete, position = np.unique(where, return_inverse=True)
-        is_missing = np.zeros((len(incomplete), rows.shape[1]), bool)
-        is_missing[position, features] = True
+        incomplete, is_missing = self.incomplete()
         drawn = self.component.draw_missing(
             rng, rows[incomplete], is_missing, parameters, labels[incomplete]
         )
-        return drawn[position, features] + mean
+        return drawn[np.searchsorted(incomplete, where), features] + mean
 
 
 def is_owned(variable: Any) -> bool:

@@ -6,9 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from pymc.model import Model
 from pymc.pytensorf import compile as compile_function
-from pytensor.compile.sharedvalue import SharedVariable
-from pytensor.graph.basic import Constant, Variable
-from pytensor.graph.traversal import explicit_graph_inputs, graph_inputs, walk
+from pytensor.graph.basic import Variable
+from pytensor.graph.traversal import ancestors, explicit_graph_inputs, walk
 
 from pymc_dpsplit.components.arguments import rows_of
 from pymc_dpsplit.variables.lookup import MixtureVariables
@@ -57,9 +56,8 @@ class Reader:
     ) -> None:
         self._mixture = mixture
         *numbers, data = outputs
-        roots = graph_inputs([data])
         self._fixed_rows: np.ndarray | None = None
-        if all(isinstance(root, Constant | SharedVariable) for root in roots):
+        if not set(inputs).intersection(ancestors([data], blockers=inputs)):
             self._fixed_rows = self._checked(np.asarray(data.eval()))
             outputs = numbers
         options = {"on_unused_input": "ignore", "trust_input": True, **compile_kwargs}

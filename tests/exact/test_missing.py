@@ -60,6 +60,11 @@ def test_missing_entries_are_exact(name: str) -> None:
     assert p_value(name, iterations=2) > LEVEL
 
 
+@pytest.mark.parametrize("name", ["scalar", "full, two rows"])
+def test_missing_entries_are_exact_without_moves_of_labels(name: str) -> None:
+    assert p_value(name, iterations=2, exchanges=0) > LEVEL
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["exact", "collapsed"])
 @pytest.mark.parametrize("name", CASES)
@@ -75,6 +80,17 @@ def test_imputation_that_ignores_the_row_is_caught(monkeypatch: pytest.MonkeyPat
         return self.draw_rows(rng, parameters, labels)
 
     monkeypatch.setattr(dps.MvNormal, "draw_missing", broken)
+    assert p_value("full, two rows", iterations=2) < LEVEL
+
+
+@pytest.mark.control
+def test_labels_that_ignore_the_entries_present_are_caught(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(component: Any, rows: np.ndarray, *_: Any) -> np.ndarray:
+        return np.zeros(len(rows))
+
+    monkeypatch.setattr("pymc_dpsplit.exchange.log_density_of_present", broken)
     assert p_value("full, two rows", iterations=2) < LEVEL
 
 

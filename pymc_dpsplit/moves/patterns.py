@@ -1,0 +1,61 @@
+"""Incomplete rows, grouped by what they lack."""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from pymc_dpsplit.components.base import Component
+
+
+def patterns_of(is_missing: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Group rows by what they lack.
+
+    Parameters
+    ----------
+    is_missing : ndarray of bool, shape (N, D)
+
+    Yields
+    ------
+    features, rows : ndarrays of int64
+        Indices of the features present, and of the rows that have just these; complete rows first.
+    """
+    incomplete = is_missing.any(1)
+    if not incomplete.all():
+        yield np.arange(is_missing.shape[1]), np.flatnonzero(~incomplete)
+    holes = np.flatnonzero(incomplete)
+    patterns, which = np.unique(is_missing[holes], axis=0, return_inverse=True)
+    for j, pattern in enumerate(patterns):
+        yield np.flatnonzero(~pattern), holes[which.reshape(-1) == j]
+
+
+def log_density_of_present(
+    component: Component,
+    rows: np.ndarray,
+    is_missing: np.ndarray,
+    parameters: Mapping[str, np.ndarray],
+    labels: np.ndarray,
+) -> np.ndarray:
+    """Log density of the entries present of each row in its cluster, (n,); 0 if there are none.
+
+    Parameters
+    ----------
+    component : Component
+    rows : ndarray of float64, shape (n, D)
+    is_missing : ndarray of bool, shape (n, D)
+    parameters : mapping
+        Name to ndarray (K, ...).
+    labels : ndarray of int, shape (n,)
+
+    Returns
+    -------
+    ndarray of float64, shape (n,)
+    """
+    out = np.zeros(len(rows))
+    for features, chosen in patterns_of(is_missing):
+        if len(features):
+            natural = component.natural(component.restrict_parameters(parameters, features))
+            at = {name: value[labels[chosen]] for name, value in natural.items()}
+            present = rows[np.ix_(chosen, features)]
+            present = present if component.row_ndim else present[:, 0]
+            out[chosen] = component.log_density(present, at, np)
+    return out
