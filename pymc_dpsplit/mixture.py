@@ -10,6 +10,7 @@ from pymc.distributions.transforms import log
 from pymc.model import Model
 from pymc.pytensorf import rvs_in_graph
 from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.variable import shared_rng
 from pytensor.tensor.shape import specify_shape
 
@@ -183,11 +184,18 @@ def _checked_hyperparameters(component: Component, n_features: int, model: Model
 
 
 def _refuse_strangers(key: str, value: Variable, model: Model) -> None:
-    if any(rv not in model.root.basic_RVs for rv in rvs_in_graph(value)):
+    if _strangers(value, model):
         raise ValueError(
             f"{key} holds a distribution that is not in this model; declare it by name, as in "
             f'pm.Gamma("{key}", 2, 4), inside the model.'
         )
+
+
+def _strangers(value: Variable, model: Model) -> set[Variable]:
+    """Distributions behind a value that are not in the model, nor part of one that is."""
+    known: Any = model.root.basic_RVs
+    near = set(ancestors([value], blockers=known))
+    return {rv for rv in rvs_in_graph(value) if rv in near} - set(known)
 
 
 def _shaped(key: str, value: Any, ndim: int, n_features: int) -> Variable:
@@ -215,11 +223,10 @@ def _checked_data(
     if observed is None:
         return latent_rows(*_latent_shape(component, shape, dims, model))
     data = read_observed(observed, component)
-    for rv in [] if data.mean is None else rvs_in_graph(data.mean):
-        if rv not in model.root.basic_RVs:
-            raise ValueError(
-                "observed holds a distribution that is not in this model; declare it by name."
-            )
+    if data.mean is not None and _strangers(data.mean, model):
+        raise ValueError(
+            "observed holds a distribution that is not in this model; declare it by name."
+        )
     expected = data.shape if component.row_ndim else data.shape[:1]
     if shape is not None and tuple(np.atleast_1d(shape)) != expected:
         raise ValueError(
@@ -237,7 +244,7 @@ def _latent_shape(component: Component, shape: Any, dims: Any, model: Model) -> 
             "latent mixture has."
         )
     if shape is None:
-        names = (dims,) if isinstance(dims, str) else tuple(dims)
+        names = (dims,) if isinstance(dims, str) or not np.iterable(dims) else tuple(dims)
         unknown = [dim for dim in names if dim not in model.dim_lengths]
         if unknown:
             raise ValueError(

@@ -198,6 +198,7 @@ class DPSplitMerge(BlockedStep):
         self._reader = reader_of_points(self.mixture, model, compile_kwargs or {})
         point = model.initial_point() if initial_point is None else initial_point
         refuse_impossible(self._reader, model, point)
+        self.mixture.labels_in(point)
         self._centre(self._reader.read(point).rows)
         self._likelihood = (
             row_likelihood(self.mixture, model, point) if self.mixture.is_latent else None

@@ -81,7 +81,7 @@ class DiagNormal(base.Component):
         Parameters
         ----------
         observed : array-like of shape (N, D), or (N,) for `Normal`
-            Finite numbers.
+            Finite numbers; entries that are NaN or masked are left out.
 
         Returns
         -------
@@ -90,7 +90,7 @@ class DiagNormal(base.Component):
         Raises
         ------
         ValueError
-            If the data are empty, not numeric or not finite.
+            If the data are empty, not numeric or infinite, or all entries of a column are missing.
 
         Examples
         --------
@@ -98,8 +98,7 @@ class DiagNormal(base.Component):
         >>> dps.DiagNormal.from_data([[0.0], [2.0]]).hyperparameters["mu0"]
         array([1.])
         """
-        rows = rows_of(observed, cls.row_ndim)
-        mu0, variance = rows.mean(0), variance_of(rows)
+        mu0, variance = moments_of(rows_of(observed, cls.row_ndim, may_miss=True))
         if cls.row_ndim == 0:
             mu0, variance = mu0[0], variance[0]
         return cls(mu0=mu0, kappa0=0.1, a0=2.0, b0=0.1 * variance)
@@ -201,13 +200,22 @@ class DiagNormal(base.Component):
         return np.where(is_missing, drawn, rows)
 
 
-def variance_of(rows: np.ndarray) -> np.ndarray:
-    """Variance of each column, with a positive stand-in for columns that do not vary."""
-    variance = rows.var(0)
+def moments_of(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and variance of the entries present in each column.
+
+    Columns that do not vary get a positive variance, that of another column or 1.
+    """
+    empty = np.flatnonzero(np.isnan(rows).all(0))
+    if len(empty):
+        raise ValueError(
+            f"observed has no entry in column {empty[0]}, so its scale is not known; leave the "
+            "column out, or give the hyperparameters yourself."
+        )
+    variance = np.nanvar(rows, axis=0)
     # The variance of equal numbers, as computed, may be a rounding error above zero.
-    varies = (np.ptp(rows, axis=0) > 0) & (variance > 0)
+    varies = (np.nanmax(rows, axis=0) > np.nanmin(rows, axis=0)) & (variance > 0)
     stand_in = variance[varies].min() if varies.any() else 1.0
-    return np.where(varies, variance, stand_in)
+    return np.nanmean(rows, axis=0), np.where(varies, variance, stand_in)
 
 
 @kernel

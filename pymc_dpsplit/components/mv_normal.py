@@ -23,7 +23,7 @@ from pymc_dpsplit.components.arguments import (
     real_vector,
     rows_of,
 )
-from pymc_dpsplit.components.diag_normal import variance_of
+from pymc_dpsplit.components.diag_normal import moments_of
 from pymc_dpsplit.kernels.linalg import invert_lower, log_diagonal_sum
 from pymc_dpsplit.kernels.normal_wishart import draw_whitening, fill_posterior, set_density
 from pymc_dpsplit.kernels.quadratic import fill_squared_norm, padded
@@ -97,7 +97,7 @@ class MvNormal(base.Component):
         Parameters
         ----------
         observed : array-like of shape (N, D)
-            Finite numbers.
+            Finite numbers; entries that are NaN or masked are left out.
 
         Returns
         -------
@@ -106,7 +106,7 @@ class MvNormal(base.Component):
         Raises
         ------
         ValueError
-            If the data are empty, not numeric or not finite.
+            If the data are empty, not numeric or infinite, or all entries of a column are missing.
 
         Examples
         --------
@@ -114,13 +114,8 @@ class MvNormal(base.Component):
         >>> dps.MvNormal.from_data([[0.0, 1.0], [2.0, 3.0]]).hyperparameters["nu0"]
         4.0
         """
-        rows = rows_of(observed, cls.row_ndim)
-        return cls(
-            mu0=rows.mean(0),
-            kappa0=0.1,
-            nu0=rows.shape[1] + 2.0,
-            psi0=np.diag(0.1 * variance_of(rows)),
-        )
+        mu0, variance = moments_of(rows_of(observed, cls.row_ndim, may_miss=True))
+        return cls(mu0=mu0, kappa0=0.1, nu0=len(mu0) + 2.0, psi0=np.diag(0.1 * variance))
 
     def hyperparameter_ndims(self) -> dict[str, int]:
         return {"mu0": 1, "kappa0": 0, "nu0": 0, "psi0": 2}

@@ -75,15 +75,35 @@ def gaussian_draws(
     return GaussianDraws(_normalised(np.where(is_occupied, weights, 0.0)), mu, cov)
 
 
+def spread_draws(
+    drawn: xr.DataArray | xr.Dataset, num_samples: int
+) -> tuple[xr.Variable, xr.Variable]:
+    """Choose at most `num_samples` draws of all chains, evenly spread.
+
+    Parameters
+    ----------
+    drawn : DataArray or Dataset
+        With the dimensions chain and draw.
+    num_samples : int
+
+    Returns
+    -------
+    chain, draw : Variable of int, dims (sample,)
+        Position of each.
+    """
+    per_chain = drawn.sizes["draw"]
+    n_all = drawn.sizes["chain"] * per_chain
+    taken = np.linspace(0, n_all - 1, min(num_samples, n_all)).round().astype(int)
+    chain, draw = (xr.Variable("sample", of) for of in np.divmod(taken, per_chain))
+    return chain, draw
+
+
 def _read(values: xr.DataArray, num_samples: int, keep: tuple[int, ...]) -> np.ndarray:
     """Read at most `num_samples` draws of all chains, and the features `keep` of each.
 
     Nothing else is read, for a trace on disk may be much larger than what is shown.
     """
-    per_chain = values.sizes["draw"]
-    n_all = values.sizes["chain"] * per_chain
-    taken = np.linspace(0, n_all - 1, min(num_samples, n_all)).round().astype(int)
-    chain, draw = (xr.Variable("sample", of) for of in np.divmod(taken, per_chain))
+    chain, draw = spread_draws(values, num_samples)
     feature_dims = values.dims[3:]
     features = {dim: list(keep) for dim in feature_dims}
     return values.isel(features).isel(chain=chain, draw=draw).transpose("sample", ...).values

@@ -9,6 +9,7 @@ import xarray as xr
 # It declares no types.
 azs: Any = arviz_stats
 
+_MOST_ELEMENTS = 1000
 # R-hat and ESS split each chain in two and need two draws in each half.
 LEAST_DRAWS = 4
 
@@ -16,7 +17,10 @@ LEAST_DRAWS = 4
 def invariant_quantities(
     posterior: xr.Dataset, stats: xr.Dataset, name: str, mixtures: list[str]
 ) -> xr.Dataset:
-    """Collect the scalars that do not depend on cluster numbering.
+    """Collect what does not depend on cluster numbering: scalars, and the worst of each array.
+
+    Of a variable with dimensions of its own, such as a latent mixture, missing entries or
+    regression coefficients, the element with the smallest bulk ESS stands for all.
 
     Parameters
     ----------
@@ -56,8 +60,37 @@ def invariant_quantities(
         if set(values.dims) == {"chain", "draw"} and key not in foreign
     ]
     picked = {key: posterior[key] for key in [*scalars, *own]}
+    picked |= _worst_elements(posterior)
     picked |= {key: stats[key] for key in own_stats}
     return xr.Dataset(picked).transpose("chain", "draw").astype(float)
+
+
+def _worst_elements(posterior: xr.Dataset) -> dict[str, xr.DataArray]:
+    """Of each array of real numbers without a dimension of clusters, the element that mixes worst.
+
+    Arrays of more than 1000 elements are passed over, as an ESS takes about a millisecond.
+    """
+    found = {}
+    for name, values in posterior.data_vars.items():
+        dims = [dim for dim in values.dims if dim not in ("chain", "draw")]
+        is_numbered = any(str(dim).endswith("_cluster") for dim in dims)
+        if not dims or is_numbered or values.dtype.kind != "f" or values.size == 0:
+            continue
+        flat = values.stack(element=dims).transpose("chain", "draw", "element")
+        varies = (flat.max(("chain", "draw")) > flat.min(("chain", "draw"))).to_numpy()
+        if flat.sizes["element"] > _MOST_ELEMENTS or not varies.any():
+            continue
+        candidates = np.flatnonzero(varies)
+        sizes = [
+            float(azs.ess(flat.isel(element=[j]).drop_vars(["element", *dims])).squeeze())
+            if flat.sizes["draw"] >= LEAST_DRAWS
+            else 0.0
+            for j in candidates
+        ]
+        worst = int(candidates[np.argmin(sizes)])
+        labels = [str(flat.coords[dim].to_numpy()[worst]) for dim in dims]
+        found[f"{name}[{', '.join(labels)}]"] = flat.isel(element=worst, drop=True)
+    return found
 
 
 def tabulate(draws: xr.Dataset) -> xr.Dataset:

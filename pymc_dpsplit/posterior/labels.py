@@ -41,7 +41,8 @@ def sample_labels(
     -------
     DataArray of int, shape (chain, draw, N)
         Labels ``k`` below ``{name}_n_clusters`` are rows ``k`` of the posterior's clusters where
-        labels are redrawn; the chain's own are numbered arbitrarily.  Smallest integer dtype.
+        labels are redrawn or variables of the model; those kept by ``keep_labels`` are numbered
+        arbitrarily.  Smallest integer dtype.
 
     Raises
     ------
@@ -66,16 +67,17 @@ def sample_labels(
     """
     model = modelcontext(model)
     mixture = _mixture_in(model, var_name)
+    kept = f"{mixture.name}_labels"
+    for group in ("posterior", "sample_stats"):
+        if group in idata.children and kept in idata[group]:
+            recorded = idata[group][kept]
+            return _as_labels(recorded.to_numpy(), recorded, mixture, model)
     if "posterior" not in idata.children or f"{mixture.name}_weights" not in idata["posterior"]:
         raise ValueError(
             f"the posterior group holds no {mixture.name}_weights; give the trace of this model, "
             "sampled without var_names=."
         )
     posterior = idata["posterior"].to_dataset()
-    kept = f"{mixture.name}_labels"
-    for group in ("posterior", "sample_stats"):
-        if group in idata.children and kept in idata[group]:
-            return _as_labels(idata[group][kept].to_numpy(), posterior, mixture, model)
     _refuse_dropped_rows(posterior, mixture)
     rng = np.random.default_rng(random_seed)
     drawn = []
@@ -150,14 +152,19 @@ def _redraw(
 
 
 def _as_labels(
-    labels: np.ndarray, posterior: xr.Dataset, mixture: MixtureVariables, model: Model
+    labels: np.ndarray,
+    trace: xr.DataArray | xr.Dataset,
+    mixture: MixtureVariables,
+    model: Model,
 ) -> xr.DataArray:
-    """Name the dimensions and take the smallest integer dtype."""
-    dims = model.named_vars_to_dims.get(mixture.name) or (f"{mixture.name}_dim_0",)
-    coords: dict[Any, Any] = {dim: posterior.coords[dim] for dim in ("chain", "draw")}
-    if model.coords.get(dims[0]) is not None:
-        coords[dims[0]] = np.asarray(model.coords[dims[0]])
+    """Name the dimensions as the trace and the model do, and take the smallest integer dtype."""
+    (dim, *_) = model.named_vars_to_dims.get(mixture.name) or (f"{mixture.name}_dim_0",)
+    coords: dict[Any, Any] = {key: trace.coords[key] for key in ("chain", "draw")}
+    if dim in trace.coords:
+        coords[dim] = trace.coords[dim]
+    elif len(model.coords.get(dim) or ()) == labels.shape[-1]:
+        coords[dim] = np.asarray(model.coords[dim])
     smallest = labels.astype(np.min_scalar_type(int(labels.max())))
     return xr.DataArray(
-        smallest, dims=("chain", "draw", dims[0]), coords=coords, name=f"{mixture.name}_labels"
+        smallest, dims=("chain", "draw", dim), coords=coords, name=f"{mixture.name}_labels"
     )

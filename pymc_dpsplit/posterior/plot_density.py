@@ -1,4 +1,4 @@
-"""Figure: the posterior density of a mixture, over the data."""
+"""Figure: the posterior density of a mixture, over the values of which it is the density."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,10 +6,12 @@ from typing import Any
 import arviz_base as azb
 import numpy as np
 import xarray as xr
+from pymc.model import Model
 
 from pymc_dpsplit.posterior.axes import axes_or_new
 from pymc_dpsplit.posterior.density import GaussianDraws, density_at, gaussian_draws
-from pymc_dpsplit.posterior.trace import choose_mixture, group_of
+from pymc_dpsplit.posterior.plotted_values import plotted_values
+from pymc_dpsplit.posterior.trace import choose_mixture
 
 Feature = int | str
 
@@ -24,23 +26,28 @@ def plot_density(
     idata: xr.DataTree,
     var_name: str | None = None,
     *,
+    model: Model | None = None,
     features: Feature | Sequence[Feature] | None = None,
     num_samples: int = 200,
     ci_prob: float | None = None,
     ax: Any = None,
 ) -> Any:
-    """Plot the posterior density of a mixture over the data.
+    """Plot the posterior density of a mixture over its values.
 
     For one feature, the posterior mean and a pointwise credible band over a histogram; for
     two, contours of the posterior mean that enclose given shares of its mass, over a scatter
-    plot.
+    plot.  The values are the data; for a latent mixture, draws of the latent variable; for data
+    with a mean of other variables, the data less that mean in the draws.
 
     Parameters
     ----------
     idata : DataTree
-        As returned by `pm.sample`, of a mixture of Gaussians with observed data.
+        As returned by `pm.sample`, of a mixture of Gaussians.
     var_name : str, optional
         Name of the mixture; needed if the trace holds several.
+    model : pymc.Model, optional
+        The model sampled, by default the one of the context; needed for data with a mean of
+        other variables, which is not in the trace.
     features : int, str or sequence of one or two of them, optional
         Features to show, as positions or as labels of the coordinate: their marginal density
         is plotted.  By default the first two.
@@ -59,8 +66,8 @@ def plot_density(
     Raises
     ------
     ValueError
-        If the clusters are not Gaussian, there are no observed data, or an argument is out of
-        range.
+        If the clusters are not Gaussian, the values are not in the trace, the model is needed, or
+        an argument is out of range.
 
     Notes
     -----
@@ -86,30 +93,21 @@ def plot_density(
     ci_prob = azb.rcParams["stats.ci_prob"] if ci_prob is None else ci_prob
     if not 0 < ci_prob < 1:
         raise ValueError(f"ci_prob={ci_prob} must lie between 0 and 1.")
-    observed = _observed(idata, name)
-    keep = _positions(features, observed)
+    model = Model.get_context(error_if_none=False) if model is None else model
+    shown = plotted_values(idata, name, model, num_samples)
+    keep = _positions(features, shown.values)
     draws = gaussian_draws(idata, name, keep, num_samples)
-    values = observed.values.reshape(len(observed), -1)[:, keep or (0,)].astype(float)
+    values = shown.values.to_numpy().reshape(len(shown.values), -1)[:, keep or (0,)].astype(float)
     values = values[np.isfinite(values).all(1)]
-    labels = _labels(observed, name, keep)
+    labels = [label + shown.suffix for label in _labels(shown.values, name, keep)]
     ax = axes_or_new(ax)
     if len(labels) == 1:
-        _draw_line(ax, values[:, 0], draws, ci_prob)
+        _draw_line(ax, values[:, 0], draws, ci_prob, shown.kind)
         ax.set(xlabel=labels[0], ylabel="density")
     else:
-        _draw_plane(ax, values, draws)
+        _draw_plane(ax, values, draws, shown.kind)
         ax.set(xlabel=labels[0], ylabel=labels[1])
     return ax
-
-
-def _observed(idata: xr.DataTree, name: str) -> xr.DataArray:
-    observed = group_of(idata, "observed_data")
-    if name not in observed:
-        raise ValueError(
-            f"the group observed_data of idata has no variable {name}; give the trace of a "
-            "mixture with observed data."
-        )
-    return observed[name]
 
 
 def _positions(
@@ -154,30 +152,32 @@ def _labels(observed: xr.DataArray, name: str, keep: tuple[int, ...] | None) -> 
     return [name] if keep is None else [_coordinate(observed)[i] for i in keep]
 
 
-def _draw_line(ax: Any, values: np.ndarray, draws: GaussianDraws, ci_prob: float) -> None:
+def _draw_line(
+    ax: Any, values: np.ndarray, draws: GaussianDraws, ci_prob: float, kind: str
+) -> None:
     grid = _grid(values, _LINE_POINTS)
     density = density_at(grid[:, None], draws)
     tail = (1 - ci_prob) / 2
     low, high = np.quantile(density, [tail, 1 - tail], axis=0)
-    ax.hist(values, bins=_n_bins(values), density=True, color="0.85", label="data")
+    ax.hist(values, bins=_n_bins(values), density=True, color="0.85", label=kind)
     ax.fill_between(grid, low, high, color="C0", alpha=0.3, lw=0, label=f"{100 * ci_prob:.0f} %")
     ax.plot(grid, density.mean(0), color="C0", label="posterior mean")
     ax.legend()
 
 
-def _draw_plane(ax: Any, values: np.ndarray, draws: GaussianDraws) -> None:
+def _draw_plane(ax: Any, values: np.ndarray, draws: GaussianDraws, kind: str) -> None:
     across, up = (_grid(column, _PLANE_POINTS) for column in values.T)
     points = np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2)
     mean = density_at(points, draws).mean(0)
     levels = dict(zip(_levels(mean), _ENCLOSED, strict=True))
     few = np.linspace(0, len(values) - 1, min(len(values), _MOST_SCATTERED)).astype(int)
-    (data,) = ax.plot(*values[few].T, ".", color="0.6", markersize=4, label="data")
+    (data,) = ax.plot(*values[few].T, ".", color="0.6", markersize=4, label=kind)
     lines = ax.contour(
         across, up, mean.reshape(len(up), -1), levels=sorted(levels), cmap="Blues", vmin=-mean.max()
     )
     shares = [f"{100 * levels[level]:.0f} % within" for level in lines.levels]
     handles = [data, *lines.legend_elements()[0]]
-    ax.legend(handles, ["data", *shares], loc="best", fontsize="small")
+    ax.legend(handles, [kind, *shares], loc="best", fontsize="small")
 
 
 def _grid(values: np.ndarray, size: int) -> np.ndarray:

@@ -9,7 +9,7 @@ out on the indices of the rows instead, and whatever is not understood counts as
 all rows.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,11 +19,11 @@ from pytensor.compile.maker import function as pytensor_function
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.replace import clone_replace
-from pytensor.graph.traversal import ancestors, graph_inputs, io_toposort
+from pytensor.graph.traversal import io_toposort, walk
 from pytensor.raise_op import CheckAndRaise
 from pytensor.tensor.basic import Alloc, Join
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
-from pytensor.tensor.shape import Reshape, SpecifyShape
+from pytensor.tensor.shape import Reshape, Shape, Shape_i, SpecifyShape
 from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor
 from pytensor.tensor.symbolic import TensorSymbolicOp
 
@@ -133,7 +133,7 @@ def _owners_of(
     point: Mapping[str, np.ndarray],
 ) -> list[np.ndarray]:
     """Row on which each element of each term depends."""
-    nodes = [node for node in io_toposort([], terms) if value in ancestors(node.inputs)]
+    nodes = [node for node in io_toposort([], terms) if value in _roots(node.outputs)]
     shapes, numbers = _evaluate_around(nodes, terms, model, point)
     owners: dict[Variable, np.ndarray] = {value: own}
     for node in nodes:
@@ -142,6 +142,16 @@ def _owners_of(
             owners[out] = _owners_after(node, owners, numbers, shape)
     nothing = {term: np.full(shapes[term], _NO_ROW) for term in terms}
     return [owners.get(term, nothing[term]) for term in terms]
+
+
+def _roots(graphs: Sequence[Variable]) -> set[Variable]:
+    """Variables whose numbers graphs read; shapes count as known, since they do not change."""
+
+    def expand(variable: Any) -> Any:
+        node = variable.owner
+        return None if node is None or isinstance(node.op, Shape | Shape_i) else node.inputs
+
+    return {variable for variable in walk(graphs, expand) if variable.owner is None}
 
 
 def _evaluate_around(
@@ -156,7 +166,7 @@ def _evaluate_around(
         for node in nodes
         if isinstance(node.op, _MOVING)
         for var in node.inputs
-        if all(isinstance(root, Constant | SharedVariable) for root in graph_inputs([var]))
+        if all(isinstance(root, Constant | SharedVariable) for root in _roots([var]))
     ]
     fixed = list(dict.fromkeys(fixed))
     values = list(model.value_vars)
@@ -195,9 +205,11 @@ def _owners_after(
         moved = np.moveaxis(dependent[0], axes, range(len(axes)))
         return _combine(list(moved.reshape(-1, *moved.shape[len(axes) :])))
     if isinstance(node.op, _MOVING):
+        sources = node.inputs if isinstance(node.op, Join) else node.inputs[:1]
         inputs: list[Any] = []
         for var in node.inputs:
-            if var in owners:
+            # A row on which an index depends may be anywhere.
+            if var in owners and var in sources:
                 inputs.append(owners[var])
             elif var in numbers:
                 inputs.append(numbers[var])
@@ -205,9 +217,9 @@ def _owners_after(
                 return several
         storage: list[list[Any]] = [[None]]
         if isinstance(node.op, Join):
-            inputs[1:] = [
+            inputs = [
                 part if var in owners else np.full_like(part, _NO_ROW, dtype=np.int64)
-                for var, part in zip(node.inputs[1:], inputs[1:], strict=True)
+                for var, part in zip(node.inputs, inputs, strict=True)
             ]
         node.op.perform(node, inputs, storage)
         # Joining makes the type that it announces, which is that of the numbers.

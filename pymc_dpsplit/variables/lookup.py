@@ -175,8 +175,19 @@ class MixtureVariables:
         return n_clusters
 
     def labels_in(self, point: Mapping[str, np.ndarray]) -> np.ndarray | None:
-        """Labels that the user gave with an initial point, or None."""
+        """Labels that the user gave with an initial point, or None.
+
+        Raises
+        ------
+        ValueError
+            If one is not that of a cluster.
+        """
         labels = point[self.value_names["labels"]] if self.is_labelled else np.zeros(1)
+        if labels.min() < 0 or labels.max() >= self.max_clusters:
+            raise ValueError(
+                f"{self.name}: initvals holds labels {labels.min()} to {labels.max()}; give labels "
+                f"from 0 to max_clusters - 1 = {self.max_clusters - 1}."
+            )
         return labels if labels.any() else None
 
     def imputed(

@@ -98,8 +98,24 @@ def read_observed(observed: Any, component: Component) -> Observed:
         raise ValueError(
             f"observed={observed} depends on variables that are not data; give an array or pm.Data."
         )
-    rows = rows_of(data.eval(), component.row_ndim, may_miss=True)
+    array = data.eval()
+    rows = rows_of(array, component.row_ndim, may_miss=True)
+    if mean is not None:
+        _refuse_broadcasting(array.shape, mean)
     return _with_holes(data, mean, rows)
+
+
+def _refuse_broadcasting(data: tuple[int, ...], mean: Any) -> None:
+    shape = tuple(int(n) for n in mean.shape.eval())
+    try:
+        fits = np.broadcast_shapes(data, shape) == data
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(
+            f"observed is data of shape {data} less a mean of shape {shape}; give a mean of one "
+            "value for each entry of the data."
+        )
 
 
 def _refuse_minibatch(observed: Variable) -> None:

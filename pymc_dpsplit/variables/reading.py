@@ -118,6 +118,12 @@ class Reader:
                 f"{mixture.name}: observed has {rows.shape[1]} features but was declared with "
                 f"{mixture.n_features}; declare the mixture anew."
             )
+        n_labels = mixture.measure["labels"].type.shape[0] if mixture.is_labelled else len(rows)
+        if len(rows) != n_labels:
+            raise ValueError(
+                f"{mixture.name}: observed has {len(rows)} rows but was declared with {n_labels}, "
+                "each of which has a label; declare the mixture anew."
+            )
         return rows
 
 
@@ -159,6 +165,11 @@ def reader_of_draws(mixture: MixtureVariables, model: Model, recorded: Sequence[
     Returns
     -------
     Reader
+
+    Raises
+    ------
+    ValueError
+        If a variable is wanted that is not in the trace.
     """
     known = {model.named_vars[name] for name in recorded if name in model.named_vars}
     inputs: list[Variable] = []
@@ -167,6 +178,11 @@ def reader_of_draws(mixture: MixtureVariables, model: Model, recorded: Sequence[
         if variable in known:
             inputs.append(variable)
             return None
+        if variable in model.basic_RVs:
+            raise ValueError(
+                f"the posterior group holds no {variable.name}, on which {mixture.name} depends; "
+                "give the trace of this model, sampled without var_names=."
+            )
         return variable.owner.inputs if variable.owner else None
 
     outputs = _wanted(mixture)

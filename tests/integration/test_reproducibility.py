@@ -104,3 +104,56 @@ def test_draws_do_not_depend_on_what_was_sampled_before(small, small_draws):
     sampled(model_of(25, alpha=3.0), random_seed=99)
     np.random.default_rng().random()
     assert differences(small_draws, sampled(small)) == []
+
+
+# --- mixtures inside larger models --------------------------------------------------------
+
+
+def latent():
+    index = np.repeat(np.arange(10), 2)
+    with pm.Model() as model:
+        b = dps.DPMixture("b", pm.Gamma("alpha", 2, 4), dps.Normal(0.0, 0.1, 2.0, 1.0), shape=10)
+        pm.Normal("y", b[index], 1.0, observed=rows_of_two_clusters(20)[:, 0])
+    return model
+
+
+def errors():
+    rows = rows_of_two_clusters(30)
+    with pm.Model() as model:
+        observed = rows[:, 0] - rows[:, 1] * pm.Normal("slope")
+        dps.DPMixture(
+            "x", pm.Gamma("alpha", 2, 4), dps.Normal.from_data(rows[:, 0]), observed=observed
+        )
+    return model
+
+
+def incomplete():
+    rows = rows_of_two_clusters(30)
+    rows[4, 1] = rows[7] = np.nan
+    with pm.Model() as model:
+        dps.DPMixture("x", pm.Gamma("alpha", 2, 4), dps.MvNormal.from_data(rows), observed=rows)
+    return model
+
+
+@pytest.mark.parametrize("build", [latent, errors, incomplete], ids=lambda build: build.__name__)
+def test_larger_models_give_the_same_draws(build):
+    model = build()
+    draws = sampled(model)
+    assert differences(draws, sampled(build())) == []
+    assert differences(draws, sampled(model, dpsplit={"threads": 2})) == []
+    for start in ("fork", "forkserver"):
+        assert differences(draws, sampled(model, cores=2, mp_ctx=start)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("build", [latent, errors, incomplete], ids=lambda build: build.__name__)
+def test_larger_models_give_the_same_draws_in_spawned_processes(build):
+    model = build()
+    assert differences(sampled(model), sampled(model, cores=2, mp_ctx="spawn")) == []
+
+
+@pytest.mark.control
+def test_larger_models_differ_by_seed():
+    model = latent()
+    found = differences(sampled(model), sampled(model, random_seed=5))
+    assert {"b", "b_labels", "b_mu", "alpha"} <= set(found)

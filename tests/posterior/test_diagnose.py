@@ -155,3 +155,38 @@ def test_reads_a_trace_from_disk(make_trace, tmp_path):
     idata = make_trace()
     idata.to_netcdf(tmp_path / "trace.nc")
     assert str(diagnose(az.from_netcdf(tmp_path / "trace.nc"))) == str(diagnose(idata))
+
+
+def with_vector(idata, name, values, labels):
+    """A trace with one more variable, (chain, draw, group)."""
+    posterior = idata["posterior"].to_dataset()
+    posterior[name] = xr.DataArray(
+        values, dims=("chain", "draw", "group"), coords={"group": labels}
+    )
+    idata["posterior"] = xr.DataTree(posterior)
+    return idata
+
+
+def test_worst_element_of_a_vector_is_judged(make_trace, rng):
+    effects = rng.normal(size=(4, 1000, 3))
+    found = diagnose(with_vector(make_trace(), "b", effects, ["north", "south", "west"]))
+    assert found.converged
+    (name,) = [str(q) for q in found.table["quantity"].values if str(q).startswith("b[")]
+    sizes = az.ess(xr.Dataset({"b": (("chain", "draw", "group"), effects)}))["b"]
+    worst = ["north", "south", "west"][int(np.argmin(sizes.values))]
+    assert name == f"b[{worst}]"
+
+
+@pytest.mark.control
+def test_one_bad_element_of_a_vector_is_named(make_trace, rng):
+    effects = rng.normal(size=(4, 1000, 3))
+    effects[3, :, 1] += 2.0
+    found = diagnose(with_vector(make_trace(), "b", effects, ["north", "south", "west"]))
+    assert not found.converged
+    assert "b[south]" in words(found)
+
+
+def test_labels_are_passed_over(make_trace, rng):
+    idata = with_vector(make_trace(), "x_labels", rng.integers(0, 3, (4, 1000, 2)), [0, 1])
+    found = diagnose(idata)
+    assert not any("x_labels" in str(q) for q in found.table["quantity"].values)

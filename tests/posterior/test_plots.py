@@ -88,9 +88,47 @@ def test_bad_arguments_of_density_are_refused(line_trace, arguments, message):
         plot_density(line_trace, **arguments)
 
 
-def test_density_needs_observed_data(line_trace):
+def test_density_needs_values(line_trace):
     line_trace["observed_data"] = xr.Dataset()
-    with pytest.raises(ValueError, match="observed_data of idata has no variable x"):
+    with pytest.raises(ValueError, match=r"neither observed_data nor posterior .* a variable x"):
+        plot_density(line_trace)
+    del line_trace["observed_data"]
+    with pytest.raises(ValueError, match=r"neither observed_data nor posterior .* a variable x"):
+        plot_density(line_trace)
+
+
+def latent(trace, dims, values):
+    """A trace in which ``x`` is a variable of the posterior."""
+    posterior = trace["posterior"].to_dataset()
+    trace["posterior"] = posterior.assign(x=(("chain", "draw", *dims), values))
+    del trace["observed_data"]
+    return trace
+
+
+def test_density_of_a_latent_scalar_is_over_its_draws(line_trace):
+    values = np.arange(30.0).reshape(2, 3, 5)
+    ax = plot_density(latent(line_trace, ("group",), values))
+    assert legend_of(ax)[0] == "draws of x"
+    assert ax.get_xlim()[1] > 29
+    # Of two draws, one value in three is shown.
+    few = plot_density(line_trace, num_samples=2, ax=plt.figure().subplots())
+    assert sum(bar.get_height() > 0 for bar in few.patches) <= 10
+
+
+def test_density_of_latent_vectors_is_over_their_draws(plane_trace, rng):
+    values = rng.normal(size=(2, 3, 5, 3))
+    ax = plot_density(latent(plane_trace, ("group", "feature"), values), features=("c", "a"))
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("c", "a")
+    found = np.stack(ax.lines[0].get_data(), axis=1)
+    np.testing.assert_array_equal(found, values[..., [2, 0]].reshape(-1, 2))
+
+
+def test_data_that_may_have_a_mean_need_the_model(line_trace):
+    posterior = line_trace["posterior"].to_dataset()
+    line_trace["posterior"] = posterior.assign(
+        x_labels=(("chain", "draw", "n"), np.ones((2, 3, 4)))
+    )
+    with pytest.raises(ValueError, match=r"may have a mean of other variables.*; give model="):
         plot_density(line_trace)
 
 

@@ -59,6 +59,8 @@ SCALARS: dict[str, Callable[[Any], Any]] = {
     "one row": lambda b: pm.Potential("y", -(b[2] ** 4)),
     "sum over one axis": lambda b: pm.Potential("y", -((TABLE - b[:, None]) ** 2).sum(axis=1)),
     "joined": lambda b: pm.Normal("y", pt.concatenate([b[2:], b[:2]]), 0.5, observed=Y),
+    "joined with numbers": lambda b: pm.Potential("y", -(pt.concatenate([Y[:2], b]) ** 2)),
+    "as long as itself": lambda b: pm.Potential("y", -(b[pt.arange(b.shape[0])] ** 2)),
     "reshaped": lambda b: pm.Normal("y", b.reshape((2, 2)).T, 0.5, observed=Y.reshape(2, 2)),
     "reversed": lambda b: pm.Normal("y", b[::-1], 0.5, observed=Y),
     "no likelihood": lambda b: pm.Normal("y", 0.0, 0.5, observed=Y),
@@ -74,6 +76,10 @@ COUPLED: dict[str, Callable[[Any], Any]] = {
     "mean": lambda b: pm.Normal("y", b.mean(), 0.5, observed=Y),
     "less the mean": lambda b: pm.Normal("y", b - b.mean(), 0.5, observed=Y),
     "cumulative": lambda b: pm.Normal("y", pt.cumsum(b), 0.5, observed=Y),
+    "sorted by index": lambda b: pm.Normal("y", b[pt.argsort(b)], 0.5, observed=Y),
+    "index into a table": lambda b: pm.Potential(
+        "y", -(pt.as_tensor(Y)[pt.cast(pt.switch(b > 0, 1, 0), "int64")] ** 2)
+    ),
     "sorted": lambda b: pm.Normal("y", pt.sort(b), 0.5, observed=Y),
     "full covariance": lambda b: pm.MvNormal("y", b, np.eye(N), observed=Y),
     "neighbours": lambda b: pm.Normal("y", b[1:] - b[:-1], 0.5, observed=Y[1:]),
