@@ -9,7 +9,7 @@ import pytensor.tensor as pt
 from pymc.distributions.transforms import log
 from pymc.model import Model
 from pymc.pytensorf import rvs_in_graph
-from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.variable import shared_rng
 from pytensor.tensor.shape import specify_shape
@@ -87,6 +87,14 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
     ValueError
         With one sentence that names the argument, the fault and the remedy.
 
+    Notes
+    -----
+    NUTS moves a latent mixture; it may want ``pm.sample(target_accept=0.95)``, as clusters come
+    and go.  Values for new groups are drawn by
+    ``pm.sample_posterior_predictive(idata, sample_vars=["b"], predictions=True)`` after the
+    dimension was changed.  ``{name}_labels`` holds N integers per draw; `var_names` of `pm.sample`
+    leaves it out.
+
     Examples
     --------
     >>> import pymc as pm
@@ -105,7 +113,7 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
             _checked_alpha(alpha, model),
             *_checked_hyperparameters(component, data.shape[1], model),
         ]
-        needs_all = data.is_labelled or not all(isinstance(h, Constant) for h in inputs[1:])
+        needs_all = data.is_labelled or bool(rvs_in_graph(inputs[1:]))
         n_rows_kept = _checked_max_clusters(max_clusters, component, data.shape, needs_all)
         data_dims = _checked_dims(dims, data.shape, component, model)
         _check_names(name, component, data, model)

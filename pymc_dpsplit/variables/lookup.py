@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 from pymc.model import Model
-from pytensor.graph.basic import Constant, Variable
+from pymc.pytensorf import rvs_in_graph
+from pytensor.graph.basic import Variable
 
 from pymc_dpsplit.components.base import Component
 from pymc_dpsplit.variables.measure import (
@@ -87,8 +88,8 @@ class MixtureVariables:
     @property
     def needs_all_rows(self) -> bool:
         """Whether other variables depend on every cluster, so that none may go unrecorded."""
-        fixed = all(isinstance(value, Constant) for value in self.hyperparameters.values())
-        return self.is_labelled or not fixed
+        vary = bool(rvs_in_graph(list(self.hyperparameters.values())))
+        return self.is_labelled or vary
 
     def point_values(
         self,
