@@ -270,7 +270,10 @@ def test_plain_values_come_back_as_they_were(name):
     assert repr(from_arrays(to_arrays(PLAIN[name], name))) == repr(PLAIN[name])
 
 
-@pytest.mark.parametrize("value", [{1}, np.array([None]), {1: 2}, object()], ids=repr)
+_OTHERS = {"set": {1}, "objects": np.array([None]), "keys": {1: 2}, "object": object()}
+
+
+@pytest.mark.parametrize("value", _OTHERS.values(), ids=_OTHERS)
 def test_other_values_are_refused_by_name(value):
     with pytest.raises(TypeError, match=r"step\.part\[1\] .* cannot store"):
         to_arrays({"part": [0, value]}, "step")
