@@ -84,7 +84,7 @@ def _refuse_step(step: Any, model: Model) -> None:
             _refuse_step(part, model)
         return
     owned = [rv for rv in map(model.values_to_rvs.get, step.vars) if is_owned(rv)]
-    if owned and step.name != _STEP:
+    if owned and getattr(step, "name", None) != _STEP:
         raise ValueError(
             f"{_names(owned)}: the step {type(step).__name__} was given "
             f"{', '.join(str(rv.name) for rv in owned)}, which only DPSplitMerge can move; "

@@ -505,7 +505,7 @@ def test_bad_steps_are_refused(model, tmp_path):
     with model, pytest.raises(ValueError, match="DEMetropolis moves chains together"):
         Checkpoint(tmp_path, step=pm.DEMetropolis([model["sigma"]]))
     with model, pytest.raises(ValueError, match="Stateless declares no state to store"):
-        Checkpoint(tmp_path, step=Stateless(model.value_vars))
+        Checkpoint(tmp_path, step=Stateless([model.rvs_to_values[model["sigma"]]]))
     with model, pytest.raises(ValueError, match=r"before setup_chain; use pm.sample"):
         Checkpoint(tmp_path).step(model.initial_point())
 

@@ -293,7 +293,7 @@ def test_the_point_given_is_left_alone():
 def test_statistics_have_names_and_types():
     stats = sampled(model_of())["sample_stats"]
     floats = {"log_joint", "entropy", "largest_share", "seconds"}
-    counts = {"occupied", "iterations"}
+    counts = {"occupied", "iterations", "exchanged"}
     counts |= {f"{of}_{what}" for of in ("splits", "merges") for what in ("proposed", "accepted")}
     names = {name for name in stats.data_vars if name.startswith("x_")}
     assert names == {f"x_{name}" for name in floats | counts}
