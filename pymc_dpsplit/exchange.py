@@ -7,14 +7,13 @@ or not for each row on its own, docs/method.md, eq. (37) and (39).  Knows no PyM
 """
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
 import numpy as np
 
 from pymc_dpsplit import sampler
 from pymc_dpsplit.components.base import Component
 from pymc_dpsplit.moves.forward import draw_labelled_rows, draw_labels, with_new_clusters
-from pymc_dpsplit.moves.patterns import log_density_of_present
+from pymc_dpsplit.moves.patterns import Incomplete, log_density_of_present
 
 LogLikelihood = Callable[[np.ndarray], np.ndarray]
 
@@ -67,20 +66,6 @@ def exchange(
     return target, state, rows, int(accepted.sum())
 
 
-class Incomplete(NamedTuple):
-    """Rows with missing entries.
-
-    Attributes
-    ----------
-    where : ndarray of int64, shape (n,)
-        Indices of the rows.
-    is_missing : ndarray of bool, shape (n, D)
-    """
-
-    where: np.ndarray
-    is_missing: np.ndarray
-
-
 def exchange_incomplete(
     component: Component,
     values: Mapping[str, np.ndarray],
@@ -131,3 +116,38 @@ def exchange_incomplete(
     target = target._replace(data=data)
     state = sampler.resume(target, np.unique(labels, return_inverse=True)[1])
     return target, state, int(accepted.sum())
+
+
+def impute(
+    component: Component,
+    rows: np.ndarray,
+    before: np.ndarray,
+    incomplete: Incomplete,
+    parameters: Mapping[str, np.ndarray],
+    labels: np.ndarray,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """Draw the missing entries of the data given the rest of their rows, eq. (32).
+
+    Parameters
+    ----------
+    component : Component
+    rows : ndarray of float64, shape (N, D)
+        Completed by the entries before, and less the mean.
+    before : ndarray of float64, shape (M,)
+        Missing entries as they were, row by row.
+    incomplete : Incomplete
+    parameters : mapping
+        Name to ndarray (K, ...).
+    labels : ndarray of int, shape (N,)
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray of float64, shape (M,)
+    """
+    where, is_missing = incomplete
+    known = rows[where]
+    mean = before - known[is_missing]
+    drawn = component.draw_missing(rng, known, is_missing, parameters, labels[where])
+    return drawn[is_missing] + mean

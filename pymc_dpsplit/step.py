@@ -22,7 +22,7 @@ from rich.progress import TextColumn
 from rich.table import Column
 
 from pymc_dpsplit import sampler
-from pymc_dpsplit.exchange import Incomplete, exchange, exchange_incomplete
+from pymc_dpsplit.exchange import exchange, exchange_incomplete, impute
 from pymc_dpsplit.moves.partition import log_n_clusters
 from pymc_dpsplit.moves.slice import slice_draw
 from pymc_dpsplit.moves.start import draw_n_start
@@ -203,7 +203,7 @@ class DPSplitMerge(BlockedStep):
         self._likelihood = (
             row_likelihood(self.mixture, model, point) if self.mixture.is_latent else None
         )
-        self._incomplete = Incomplete(*self.mixture.incomplete())
+        self._incomplete = self.mixture.incomplete()
         self._concentration = concentration_prior(self.mixture, model, point)
         n_labels = len(self._data) if self.options.keep_labels else None
         self.stats_dtypes_shapes = stats_types(self.mixture.name, n_labels)
@@ -341,7 +341,9 @@ class DPSplitMerge(BlockedStep):
         )
         if mixture.unobserved is not None:
             name = mixture.value_names["unobserved"]
-            values[name] = mixture.imputed(self.rng, rows, point[name], parameters, labels)
+            values[name] = impute(
+                mixture.component, rows, point[name], self._incomplete, parameters, labels, self.rng
+            )
         return values
 
     def _chain_state(

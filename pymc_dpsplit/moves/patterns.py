@@ -1,10 +1,25 @@
 """Incomplete rows, grouped by what they lack."""
 
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 import numpy as np
 
 from pymc_dpsplit.components.base import Component
+
+
+class Incomplete(NamedTuple):
+    """Rows with missing entries.
+
+    Attributes
+    ----------
+    where : ndarray of int64, shape (n,)
+        Indices of the rows, ascending.
+    is_missing : ndarray of bool, shape (n, D)
+    """
+
+    where: np.ndarray
+    is_missing: np.ndarray
 
 
 def patterns_of(is_missing: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:

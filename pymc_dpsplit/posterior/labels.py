@@ -1,6 +1,5 @@
 """Labels of the observations, one partition for each draw."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -8,7 +7,8 @@ import xarray as xr
 from pymc.model import Model, modelcontext
 
 from pymc_dpsplit.moves.redraw import log_prior_predictive, redraw_labels
-from pymc_dpsplit.variables import MixtureVariables, find_mixtures, reader_of_draws
+from pymc_dpsplit.posterior.readings import readings_of
+from pymc_dpsplit.variables import MixtureVariables, find_mixtures
 from pymc_dpsplit.variables.reading import Reading
 
 
@@ -80,11 +80,11 @@ def sample_labels(
     posterior = idata["posterior"].to_dataset()
     _refuse_dropped_rows(posterior, mixture)
     rng = np.random.default_rng(random_seed)
+    shape = posterior.sizes["chain"], posterior.sizes["draw"]
     drawn = []
-    for place, reading in _readings(posterior, mixture, model):
+    for place, reading in readings_of(posterior, mixture, model, np.ndindex(shape)):
         at = posterior.isel(chain=place[0], draw=place[1])
         drawn.append(_redraw(at, mixture, reading, rng))
-    shape = posterior[f"{mixture.name}_n_clusters"].shape
     labels = np.array(drawn).reshape(*shape, -1)
     return _as_labels(labels, posterior, mixture, model)
 
@@ -109,16 +109,6 @@ def _refuse_dropped_rows(posterior: xr.Dataset, mixture: MixtureVariables) -> No
             f"rows kept; sample with max_clusters={int(counts.max())} or more, or with "
             'pm.sample(dpsplit={"keep_labels": True}).'
         )
-
-
-def _readings(
-    posterior: xr.Dataset, mixture: MixtureVariables, model: Model
-) -> Iterator[tuple[tuple[int, ...], Reading]]:
-    """For each draw: its place, and what its labels are conditioned on."""
-    reader = reader_of_draws(mixture, model, [str(name) for name in posterior.data_vars])
-    columns = {name: posterior[name].to_numpy() for name in reader.inputs}
-    for place in np.ndindex(posterior.sizes["chain"], posterior.sizes["draw"]):
-        yield place, reader.read({name: column[place] for name, column in columns.items()})
 
 
 def _redraw(

@@ -12,8 +12,9 @@ import xarray as xr
 from pymc.model import Model
 
 from pymc_dpsplit.posterior.density import spread_draws
+from pymc_dpsplit.posterior.readings import readings_of
 from pymc_dpsplit.posterior.trace import group_of
-from pymc_dpsplit.variables import MixtureVariables, find_mixtures, reader_of_draws
+from pymc_dpsplit.variables import MixtureVariables, find_mixtures
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,14 +100,13 @@ def _errors(
     num_samples: int,
 ) -> xr.DataArray:
     """Data less their mean in several draws, entries that were imputed left out."""
-    reader = reader_of_draws(mixture, model, [str(name) for name in posterior.data_vars])
-    columns = {name: posterior[name].to_numpy() for name in reader.inputs}
     chain, draw = spread_draws(posterior, num_samples)
+    places = zip(chain.values, draw.values, strict=True)
     is_missing = np.isnan(observed.to_numpy())
-    found = []
-    for place in zip(chain.values, draw.values, strict=True):
-        rows = reader.read({name: column[place] for name, column in columns.items()}).rows
-        found.append(np.where(is_missing, np.nan, rows.reshape(observed.shape)))
+    found = [
+        np.where(is_missing, np.nan, reading.rows.reshape(observed.shape))
+        for _, reading in readings_of(posterior, mixture, model, places)
+    ]
     dims = ("value", *observed.dims[1:])
     coords = {dim: observed.coords[dim] for dim in observed.dims[1:] if dim in observed.coords}
     return xr.DataArray(np.concatenate(found), dims=dims, coords=coords)

@@ -11,6 +11,7 @@ from pymc.pytensorf import rvs_in_graph
 from pytensor.graph.basic import Variable
 
 from pymc_dpsplit.components.base import Component
+from pymc_dpsplit.moves.patterns import Incomplete
 from pymc_dpsplit.variables.measure import (
     OwnedByStep,
     RandomMeasure,
@@ -138,22 +139,16 @@ class MixtureVariables:
             values["labels"] = np.asarray(labels).astype(label_dtype(self.max_clusters))
         return {self.value_names[role]: value for role, value in values.items()}
 
-    @property
-    def holes(self) -> tuple[np.ndarray, np.ndarray]:
-        """Row and feature (M,) of each missing entry."""
+    def incomplete(self) -> Incomplete:
+        """Rows with missing entries, which row by row are in the order of `unobserved`."""
         if self.unobserved is None:
-            return np.empty(0, np.int64), np.empty(0, np.int64)
+            return Incomplete(np.empty(0, np.int64), np.empty((0, self.n_features), bool))
         node: Any = self.unobserved.owner
         where, features = (index.data for index in node.inputs[1:3])
-        return where, features
-
-    def incomplete(self) -> tuple[np.ndarray, np.ndarray]:
-        """Rows (n,) with missing entries, in order, and which of their entries are, (n, D)."""
-        where, features = self.holes
         rows, position = np.unique(where, return_inverse=True)
         is_missing = np.zeros((len(rows), self.n_features), bool)
         is_missing[position, features] = True
-        return rows, is_missing
+        return Incomplete(rows, is_missing)
 
     def count_in(self, point: Mapping[str, np.ndarray]) -> int:
         """Number of clusters in an initial point; 0 unless the user gave it.
@@ -190,39 +185,6 @@ class MixtureVariables:
                 f"from 0 to max_clusters - 1 = {self.max_clusters - 1}."
             )
         return labels if labels.any() else None
-
-    def imputed(
-        self,
-        rng: np.random.Generator,
-        rows: np.ndarray,
-        before: np.ndarray,
-        parameters: Mapping[str, np.ndarray],
-        labels: np.ndarray,
-    ) -> np.ndarray:
-        """Draw the missing entries of the data given the rest of their rows.
-
-        Parameters
-        ----------
-        rng : numpy.random.Generator
-        rows : ndarray of float64, shape (N, D)
-            Completed by the values before, and less the mean.
-        before : ndarray of float64, shape (M,)
-            Missing entries as they were.
-        parameters : mapping
-            Name to ndarray (K, ...).
-        labels : ndarray of int, shape (N,)
-
-        Returns
-        -------
-        ndarray of float64, shape (M,)
-        """
-        where, features = self.holes
-        mean = before - rows[where, features]
-        incomplete, is_missing = self.incomplete()
-        drawn = self.component.draw_missing(
-            rng, rows[incomplete], is_missing, parameters, labels[incomplete]
-        )
-        return drawn[np.searchsorted(incomplete, where), features] + mean
 
 
 def is_owned(variable: Any) -> bool:
