@@ -87,7 +87,7 @@ def main() -> None:
     shift = rows.mean(0)
     component = dps.MvNormal(shift, 0.1, 4.0, np.eye(2))
     prior = component.prior(component.check(component.hyperparameters, 2), shift)
-    target = sampler.Target(prior, rows - shift, 1.0)
+    target = sampler.Target(prior, rows, 1.0)
     burn_in(target, 2, 0, -np.inf)  # compile
     mean, sd = reference(target, labels)
     k_there = typical_k(target, sampler.resume(target, labels), 100)

@@ -35,7 +35,7 @@ def exchange(
     values : mapping
         Hyperparameters.
     target : Target
-        Its data are the rows, relative to a shift.
+        Its data are the rows.
     state : ChainState
         Left untouched.
     rows : ndarray of float64, shape (N, D)
@@ -51,9 +51,8 @@ def exchange(
     rows : ndarray of float64, shape (N, D)
     n_accepted : int
     """
-    shift = rows[0] - target.data[0]
     measure = sampler.measure(target, state, rng)
-    parameters = component.unpack(measure.params, shift)
+    parameters = component.unpack(measure.params, target.prior.shift)
     labels = draw_labels(rng, len(rows), target.alpha, measure.weights)
     drawn = draw_labelled_rows(rng, component, labels, parameters, values).reshape(rows.shape)
     log_ratio = log_likelihood(drawn) - log_likelihood(rows)
@@ -61,7 +60,7 @@ def exchange(
     accepted = -rng.standard_exponential(len(rows)) < log_ratio
     merged = np.where(accepted, labels, measure.rank[state.labels])
     rows = np.where(accepted[:, None], drawn, rows)
-    target = target._replace(data=np.ascontiguousarray(rows - shift))
+    target = target._replace(data=np.ascontiguousarray(rows))
     state = sampler.resume(target, np.unique(merged, return_inverse=True)[1])
     return target, state, rows, int(accepted.sum())
 
@@ -83,7 +82,7 @@ def exchange_incomplete(
     values : mapping
         Hyperparameters.
     target : Target
-        Its data are the rows, relative to a shift.
+        Its data are the rows.
     state : ChainState
         Left untouched.
     rows : ndarray of float64, shape (N, D)
@@ -98,11 +97,10 @@ def exchange_incomplete(
     n_accepted : int
     """
     where, is_missing = incomplete
-    shift = rows[0] - target.data[0]
     measure = sampler.measure(target, state, rng)
     proposed = draw_labels(rng, len(where), target.alpha, measure.weights)
     parameters = with_new_clusters(
-        rng, component, component.unpack(measure.params, shift), values, proposed
+        rng, component, component.unpack(measure.params, target.prior.shift), values, proposed
     )
     labels = measure.rank[state.labels]
     known = component, rows[where], is_missing, parameters
@@ -112,7 +110,7 @@ def exchange_incomplete(
     labels[where] = np.where(accepted, proposed, labels[where])
     completed = component.draw_missing(rng, *known[1:], labels[where])
     data = target.data.copy()
-    data[where] = completed - shift
+    data[where] = completed
     target = target._replace(data=data)
     state = sampler.resume(target, np.unique(labels, return_inverse=True)[1])
     return target, state, int(accepted.sum())

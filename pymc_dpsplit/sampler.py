@@ -47,7 +47,7 @@ class ChainState(NamedTuple):
 
 
 class Target(NamedTuple):
-    """What the chain samples: kernel form of the prior, observations, concentration."""
+    """What the chain samples: kernel form of the prior, observations (N, D), concentration."""
 
     prior: Any
     data: np.ndarray

@@ -212,8 +212,8 @@ class DPSplitMerge(BlockedStep):
 
     def _centre(self, rows: np.ndarray) -> None:
         """Take the observations relative to their mean, for the sake of rounding."""
-        self._shift = rows.mean(0)
-        self._data = np.ascontiguousarray(rows - self._shift)
+        self._shift = rows.mean(0, dtype=np.float64)
+        self._data = rows
 
     def _forget(self) -> None:
         """Reset what belongs to one chain."""

@@ -11,7 +11,8 @@ Generic kernels (the moves) call the operations; numba picks the implementation 
 the prior.  Adding a family edits no other file: the package imports every module of
 this folder.
 
-Conventions.  `stats` is a flat float64 vector of additive sufficient statistics whose first
+Conventions.  `data` (N, D) are the observations as they were given, float64 or float32; an
+operation subtracts `prior.shift` from what it reads and goes on in float64.  `stats` is a flat float64 vector of additive sufficient statistics whose first
 element is the number of observations; adding two of them merges two clusters.  `params` is a
 flat float64 vector, the parameters of one cluster in the form the density needs.  `cache` is a
 flat float64 vector, what the one-observation predictive of a cluster needs.
@@ -99,7 +100,7 @@ class Component(ABC):
         values : mapping
             What `check` returned.
         shift : ndarray of float64, shape (D,)
-            What was subtracted from the observations.
+            What kernels subtract from each observation they read, for the sake of rounding.
         """
 
     @abstractmethod

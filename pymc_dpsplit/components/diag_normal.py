@@ -30,6 +30,7 @@ _LOG_LEAST_KEPT = math.log(_LEAST_KEPT)
 class DiagNormalPrior(NamedTuple):
     """Hyperparameters per feature, each float64 of shape (D,); `mu0` relative to the shift."""
 
+    shift: np.ndarray
     mu0: np.ndarray
     kappa0: np.ndarray
     a0: np.ndarray
@@ -114,7 +115,7 @@ class DiagNormal(base.Component):
 
     def prior(self, values: Mapping[str, np.ndarray], shift: np.ndarray) -> DiagNormalPrior:
         return DiagNormalPrior(
-            values["mu0"] - shift, *(values[name] for name in ("kappa0", "a0", "b0"))
+            shift, values["mu0"] - shift, *(values[name] for name in ("kappa0", "a0", "b0"))
         )
 
     def unpack(self, params: np.ndarray, shift: np.ndarray) -> dict[str, np.ndarray]:
@@ -255,7 +256,7 @@ def _cache_size(prior):
 
 @base.implements(base.load_tile, DiagNormalPrior)
 def _load_tile(prior, data, rows, tile):
-    load_dense_tile(data, rows, tile)
+    load_dense_tile(data, prior.shift, rows, tile)
 
 
 @base.implements(base.fill_log_density, DiagNormalPrior)
@@ -276,7 +277,7 @@ def _add_row(prior, data, i, stats):
     n_features = data.shape[1]
     stats[0] += 1.0
     for d in range(n_features):
-        x = data[i, d]
+        x = data[i, d] - prior.shift[d]
         stats[1 + d] += x
         stats[1 + n_features + d] += x * x
 
@@ -355,7 +356,7 @@ def _cache_add(prior, data, i, cache):
     n = cache[1]
     for d in range(n_features):
         kappa_n = prior.kappa0[d] + n
-        gap = data[i, d] - cache[2 + d]
+        gap = data[i, d] - prior.shift[d] - cache[2 + d]
         cache[2 + n_features + d] += 0.5 * kappa_n / (kappa_n + 1.0) * gap * gap
         cache[2 + d] += gap / (kappa_n + 1.0)
     cache[1] = n + 1.0
@@ -369,7 +370,7 @@ def _cache_remove(prior, data, i, cache):
     kept = 1.0
     for d in range(n_features):
         kappa_n = prior.kappa0[d] + n
-        gap = data[i, d] - cache[2 + d]
+        gap = data[i, d] - prior.shift[d] - cache[2 + d]
         before = cache[2 + n_features + d]
         after = before - 0.5 * kappa_n / (kappa_n - 1.0) * gap * gap
         cache[2 + d] -= gap / (kappa_n - 1.0)
@@ -395,7 +396,7 @@ def _log_predictive(prior, data, i, cache):
     for d in range(n_features):
         kappa_n = prior.kappa0[d] + n
         a_n = prior.a0[d] + 0.5 * n
-        gap = data[i, d] - cache[2 + d]
+        gap = data[i, d] - prior.shift[d] - cache[2 + d]
         scale = cache[2 + n_features + d] * (kappa_n + 1.0) / kappa_n
         total -= (a_n + 0.5) * math.log1p(0.5 * gap * gap / scale)
     return total

@@ -41,6 +41,7 @@ class MvNormalPrior(NamedTuple):
     of the log marginal that depends on the prior alone.
     """
 
+    shift: np.ndarray
     mu0: np.ndarray
     kappa0: float
     nu0: float
@@ -144,7 +145,7 @@ class MvNormal(base.Component):
             + 0.5 * n_features * math.log(kappa0)
             - float(log_multigamma(0.5 * nu0, n_features))
         )
-        return MvNormalPrior(values["mu0"] - shift, kappa0, nu0, psi0, pivots**2, log_norm)
+        return MvNormalPrior(shift, values["mu0"] - shift, kappa0, nu0, psi0, pivots**2, log_norm)
 
     def unpack(self, params: np.ndarray, shift: np.ndarray) -> dict[str, np.ndarray]:
         d = shift.shape[0]
@@ -300,7 +301,7 @@ def _tile_size(prior):
 
 @base.implements(base.load_tile, MvNormalPrior)
 def _load_tile(prior, data, rows, tile):
-    load_dense_tile(data, rows, tile)
+    load_dense_tile(data, prior.shift, rows, tile)
 
 
 @base.implements(base.fill_log_density, MvNormalPrior)
@@ -320,10 +321,10 @@ def _add_row(prior, data, i, stats):
     stats[0] += 1.0
     at = 1 + n_features
     for a in range(n_features):
-        x = data[i, a]
+        x = data[i, a] - prior.shift[a]
         stats[1 + a] += x
         for b in range(a + 1):
-            stats[at + b] += x * data[i, b]
+            stats[at + b] += x * (data[i, b] - prior.shift[b])
         at += a + 1
 
 

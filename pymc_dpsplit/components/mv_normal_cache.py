@@ -61,7 +61,7 @@ def _cache_add(prior, data, i, cache):
     gap = cache[-n_features:]
     scale = math.sqrt(kappa_n / (kappa_n + 1.0))
     for d in range(n_features):
-        difference = data[i, d] - cache[3 + d]
+        difference = data[i, d] - prior.shift[d] - cache[3 + d]
         cache[3 + d] += difference / (kappa_n + 1.0)
         gap[d] = scale * difference
     factor = _factor_in(cache, n_features)
@@ -78,7 +78,7 @@ def _cache_remove(prior, data, i, cache):
     gap = cache[-n_features:]
     scale = math.sqrt(kappa_n / (kappa_n - 1.0))
     for d in range(n_features):
-        difference = data[i, d] - cache[3 + d]
+        difference = data[i, d] - prior.shift[d] - cache[3 + d]
         cache[3 + d] -= difference / (kappa_n - 1.0)
         gap[d] = scale * difference
     cache[1] -= 1.0
@@ -105,7 +105,7 @@ def _log_predictive(prior, data, i, cache):
     kappa_n = prior.kappa0 + cache[1]
     gap = cache[-n_features:]
     for d in range(n_features):
-        gap[d] = data[i, d] - cache[3 + d]
+        gap[d] = data[i, d] - prior.shift[d] - cache[3 + d]
     factor = _factor_in(cache, n_features)
     squared = squared_solve(factor, gap) * kappa_n / (kappa_n + 1.0)
     return cache[0] - 0.5 * (prior.nu0 + cache[1] + 1.0) * math.log1p(squared)

@@ -31,12 +31,13 @@ def fill_members(rows, members, start):
 
 
 @kernel
-def load_dense_tile(x, rows, tile):
-    """Transpose rows of a dense matrix into a tile.
+def load_dense_tile(x, shift, rows, tile):
+    """Transpose rows of a dense matrix, less a shift, into a tile.
 
     Parameters
     ----------
-    x : ndarray of float64, shape (N, D)
+    x : ndarray of float64 or float32, shape (N, D)
+    shift : ndarray of float64, shape (D,)
     rows : ndarray of int64, shape (TILE,)
     tile : ndarray of float64, shape (>= D * TILE,)
         Features D and beyond are not touched: padding stays zero.
@@ -45,7 +46,7 @@ def load_dense_tile(x, rows, tile):
     for t in range(TILE):
         i = rows[t]
         for j in range(n_features):
-            tile[j * TILE + t] = x[i, j]
+            tile[j * TILE + t] = x[i, j] - shift[j]
 
 
 @kernel

@@ -123,7 +123,7 @@ def _redraw(
     }
     weights = at[f"{name}_weights"].to_numpy()[:n_clusters]
     shift = reading.rows.mean(0)
-    prior, data = component.prior(reading.values, shift), reading.rows - shift
+    prior, data = component.prior(reading.values, shift), reading.rows
     labels = np.empty(len(data), np.int32)
     # A weight of exactly zero comes from an alpha so small that nothing new is ever seen.
     log_rest = np.log(max(float(at[f"{name}_new_weight"]), np.finfo(np.float64).tiny))

@@ -57,7 +57,7 @@ def log_mixture_density(
     with np.errstate(divide="ignore"):
         log_weights, log_rest = np.log(weights), float(np.log(remainder))
     out = np.empty(len(rows))
-    fill_log_mixture(prior, np.ascontiguousarray(rows - shift), log_weights, params, log_rest, out)
+    fill_log_mixture(prior, np.ascontiguousarray(rows), log_weights, params, log_rest, out)
     return out
 
 

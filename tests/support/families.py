@@ -45,5 +45,5 @@ def target_of(component: Component, rows: np.ndarray, alpha: float) -> sampler.T
     """Target of the sampler for rows (N, D)."""
     shift = rows.mean(0)
     values = component.check(component.hyperparameters, rows.shape[1])
-    data = rows_of(rows - shift, 1)
+    data = rows_of(rows, 1)
     return sampler.Target(component.prior(values, shift), data, alpha)
