@@ -17,7 +17,7 @@ class Options:
 
     kernel: str
     threads: int
-    attempts: int
+    attempts: int | None
     iterations: int | None
     start_clusters: int | None
     start_labels: np.ndarray | None
@@ -28,11 +28,11 @@ class Options:
         if not isinstance(self.kernel, str) or self.kernel not in sampler.KERNELS:
             known = ", ".join(repr(name) for name in sampler.KERNELS)
             raise ValueError(f"kernel={self.kernel!r} is not known; choose one of {known}.")
-        for name, least in {"threads": 1, "attempts": 0, "exchanges": 0}.items():
+        for name, least in {"threads": 1, "exchanges": 0}.items():
             _check_integer(name, getattr(self, name), least)
-        for name in ("iterations", "start_clusters"):
+        for name, least in {"attempts": 0, "iterations": 1, "start_clusters": 1}.items():
             if getattr(self, name) is not None:
-                _check_integer(name, getattr(self, name), 1)
+                _check_integer(name, getattr(self, name), least)
         if self.start_labels is not None:
             labels = np.asarray(self.start_labels)
             if labels.ndim != 1 or labels.dtype.kind not in "iu":

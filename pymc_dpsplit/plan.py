@@ -7,6 +7,7 @@ timed, so that one seed always gives the same draws.
 import math
 
 import numpy as np
+from arviz_stats.base import array_stats  # type: ignore[attr-defined]
 
 from pymc_dpsplit.moves.focus import choose_focus, log_founding_odds
 from pymc_dpsplit.sampler import ChainState, Plan, Target
@@ -18,10 +19,14 @@ _MOST_ITERATIONS = 100
 # Draws wanted to an autocorrelation time.  Few: an iteration costs less than PyMC's part of a
 # draw, and what a thousand draws tell should be worth several hundred independent ones.
 _DRAWS_PER_TIME = 1.5
-# Time for the collapsed scan, as a share of that of the sweep.
-_FOCUS_SHARE = 1.0
+# Time for the collapsed scan and for split/merge attempts, as shares of that of the sweep.  Once a
+# chain has arrived the sweep does most of the mixing; attempts keep it from being stuck.
+_FOCUS_SHARE, _ATTEMPTS_SHARE = 1.0, 0.25
+_MOST_ATTEMPTS = 2.0
 # With fewer features the sweep's own births fit often enough that the scan does not pay.
 _FOCUS_FROM_FEATURES = 5
+# Fewer draws say nothing about autocorrelation.
+_LEAST_HISTORY = 50
 
 
 def _sweep_cost(target: Target, n_clusters: int) -> float:
@@ -38,22 +43,28 @@ def _visit_cost(n_features: int, n_clusters: int) -> float:
     return (n_clusters + 1.0) * (80.0 + 2.0 * work)
 
 
+def _attempt_cost(target: Target, n_clusters: int) -> float:
+    n_obs, n_features = target.data.shape
+    return 1e4 + (40.0 + n_features * (n_features + 1.0)) * n_obs / n_clusters
+
+
 def _cost(kernel_name: str, target: Target, state: ChainState, plan: Plan) -> float:
     """Nanoseconds of an iteration, roughly, on the reference machine."""
     (n_obs, n_features), n_clusters = target.data.shape, len(state.stats)
     visit = _visit_cost(n_features, n_clusters)
     if kernel_name == "collapsed":
         return n_obs * visit
-    launch = 1e4 + (40.0 + n_features * (n_features + 1.0)) * n_obs / n_clusters
-    sweep = _sweep_cost(target, n_clusters)
-    return sweep + plan.n_attempts * launch + len(plan.focus) * visit
+    attempts = plan.attempts * _attempt_cost(target, n_clusters)
+    return _sweep_cost(target, n_clusters) + attempts + len(plan.focus) * visit
 
 
 def _iterations_within(nanoseconds: float, cost: float) -> int:
     return max(1, min(_MOST_ITERATIONS, int(nanoseconds / cost)))
 
 
-def make_plan(kernel_name: str, target: Target, state: ChainState, n_attempts: int) -> Plan:
+def make_plan(
+    kernel_name: str, target: Target, state: ChainState, attempts: int | None = None
+) -> Plan:
     """Plan for the present state, with as many iterations as cost little.
 
     Parameters
@@ -63,8 +74,8 @@ def make_plan(kernel_name: str, target: Target, state: ChainState, n_attempts: i
     target : Target
     state : ChainState
         Taken as typical.
-    n_attempts : int
-        Split/merge attempts per iteration.
+    attempts : int, optional
+        Split/merge attempts per iteration; by default as many as cost a quarter of the sweep.
 
     Returns
     -------
@@ -76,7 +87,11 @@ def make_plan(kernel_name: str, target: Target, state: ChainState, n_attempts: i
         odds = log_founding_odds(target.prior, target.data, state.stats, target.alpha)
         sweep = _sweep_cost(target, n_clusters)
         focus = choose_focus(odds, int(_FOCUS_SHARE * sweep / _visit_cost(n_features, n_clusters)))
-    plan = Plan(1, n_attempts, focus)
+    wanted = float(attempts or 0)
+    if attempts is None:
+        share = _ATTEMPTS_SHARE * _sweep_cost(target, n_clusters)
+        wanted = min(_MOST_ATTEMPTS, share / _attempt_cost(target, n_clusters))
+    plan = Plan(1, wanted, focus)
     cost = _cost(kernel_name, target, state, plan)
     return plan._replace(n_iterations=_iterations_within(_LEAST, cost))
 
@@ -104,3 +119,12 @@ def lengthen(
     wanted = int(np.ceil(plan.n_iterations * draws_per_time / _DRAWS_PER_TIME))
     allowed = _iterations_within(_MOST, _cost(kernel_name, target, state, plan))
     return plan._replace(n_iterations=max(plan.n_iterations, min(wanted, allowed)))
+
+
+def autocorrelation_time(history: np.ndarray) -> float:
+    """Longest autocorrelation time of the columns (T, q), in rows; 1 if T is small."""
+    varying = history[:, np.ptp(history, axis=0) > 0] if len(history) else history
+    if len(history) < _LEAST_HISTORY or not varying.shape[1]:
+        return 1.0
+    sizes = [array_stats.ess(column[None], chain_axis=0, draw_axis=1) for column in varying.T]
+    return float(len(history) / min(sizes))

@@ -120,14 +120,14 @@ class Plan(NamedTuple):
     ----------
     n_iterations : int
         Iterations per draw.
-    n_attempts : int
-        Split/merge attempts per iteration.
+    attempts : float
+        Split/merge attempts per iteration, on average.
     focus : ndarray of int64, shape (M,)
         Observations with a collapsed scan of their own in every iteration.
     """
 
     n_iterations: int
-    n_attempts: int
+    attempts: float
     focus: np.ndarray
 
 
@@ -136,8 +136,11 @@ def _finish_exact(prior, data, labels, stats, alpha, rng, plan, tally):
     """The moves of an exact iteration after the slice sweep."""
     if plan.focus.shape[0] > 0:
         stats = collapsed_scan(prior, data, labels, stats, plan.focus, alpha, rng)
-    for attempt in range(plan.n_attempts):
-        if attempt % 2 == 0:
+    n_attempts = int(plan.attempts)
+    if rng.random() < plan.attempts - n_attempts:
+        n_attempts += 1
+    for _ in range(n_attempts):
+        if rng.random() < 0.5:
             stats = anchored_attempt(prior, data, labels, stats, alpha, rng, tally)
         else:
             stats = informed_attempt(prior, data, labels, stats, alpha, rng, tally)
@@ -147,7 +150,7 @@ def _finish_exact(prior, data, labels, stats, alpha, rng, plan, tally):
 @kernel
 def _finish_greedy(prior, data, labels, stats, alpha, rng, plan, tally):
     """The moves of a tuning iteration after the slice sweep; not invariant."""
-    for _ in range(max(plan.n_attempts, _GREEDY_ATTEMPTS)):
+    for _ in range(max(int(plan.attempts), _GREEDY_ATTEMPTS)):
         stats = greedy_attempt(prior, data, labels, stats, alpha, rng, tally)
     return stats
 

@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-from arviz_stats.base import array_stats  # type: ignore[attr-defined]
 from pymc.model import Model, modelcontext
 from pymc.sampling import mcmc
 from pymc.step_methods.compound import BlockedStep, Competence, CompoundStep, StepMethodState
@@ -27,7 +26,7 @@ from pymc_dpsplit.moves.partition import log_n_clusters
 from pymc_dpsplit.moves.slice import slice_draw
 from pymc_dpsplit.moves.start import draw_n_start
 from pymc_dpsplit.options import Options, refuse_unknown
-from pymc_dpsplit.plan import lengthen, make_plan
+from pymc_dpsplit.plan import autocorrelation_time, lengthen, make_plan
 from pymc_dpsplit.report import labels_stat, stats_of, stats_types
 from pymc_dpsplit.variables import (
     concentration_prior,
@@ -46,17 +45,6 @@ _MOST_GREEDY_DRAWS = 100
 _REPLAN_EVERY = 25
 # Statistics of the partition by which mixing is judged.
 _MIXING = ("occupied", "entropy", "log_joint")
-# Fewer draws say nothing about autocorrelation.
-_LEAST_HISTORY = 50
-
-
-def autocorrelation_time(history: np.ndarray) -> float:
-    """Longest autocorrelation time of the columns (T, q), in rows; 1 if T is small."""
-    varying = history[:, np.ptp(history, axis=0) > 0] if len(history) else history
-    if len(history) < _LEAST_HISTORY or not varying.shape[1]:
-        return 1.0
-    sizes = [array_stats.ess(column[None], chain_axis=0, draw_axis=1) for column in varying.T]
-    return float(len(history) / min(sizes))
 
 
 @dataclass_state
@@ -68,6 +56,7 @@ class DPSplitMergeState(StepMethodState):
     n_tune: int = 0
     n_done: int = 0
     n_iterations: int = 1
+    attempts: float = 0.0
     focus: np.ndarray | None = None
     history: np.ndarray
 
@@ -99,8 +88,9 @@ class DPSplitMerge(BlockedStep):
         posterior exactly invariant.
     threads : int
         Threads that share a sweep.  The draws do not depend on it.
-    attempts : int
-        Split/merge attempts per iteration.
+    attempts : int, optional
+        Split/merge attempts per iteration.  By default as many as cost a quarter of the sweep:
+        less than one on average where a sweep is quick.
     iterations : int, optional
         Iterations per draw.  By default as many as cost little beside PyMC itself, and more,
         up to 50 ms a draw, for a chain that the second half of tuning shows to mix slowly;
@@ -172,7 +162,7 @@ class DPSplitMerge(BlockedStep):
         blocked: bool = True,
         kernel: str = "exact",
         threads: int = 1,
-        attempts: int = 2,
+        attempts: int | None = None,
         iterations: int | None = None,
         start_clusters: int | None = None,
         start_labels: Any = None,
@@ -214,6 +204,14 @@ class DPSplitMerge(BlockedStep):
         """Take the observations relative to their mean, for the sake of rounding."""
         self._shift = rows.mean(0, dtype=np.float64)
         self._data = rows
+        self._made_for: Any = None
+
+    def _prior_of(self, reading: Reading) -> Any:
+        """Prior as kernels see it; made once if neither hyperparameters nor rows change."""
+        if self._made_for is not reading.values or not self._reader.rows_are_fixed:
+            self._prior = self.mixture.component.prior(reading.values, self._shift)
+            self._made_for = reading.values
+        return self._prior
 
     def _forget(self) -> None:
         """Reset what belongs to one chain."""
@@ -221,6 +219,7 @@ class DPSplitMerge(BlockedStep):
         self.n_tune = 0
         self.n_done = 0
         self.n_iterations = 1
+        self.attempts = 0.0
         self.focus: np.ndarray | None = None
         self.history = np.empty((0, len(_MIXING)))
         self.totals: np.ndarray | None = None
@@ -257,8 +256,7 @@ class DPSplitMerge(BlockedStep):
         reading = self._reader.read(point)
         if not self._reader.rows_are_fixed:
             self._centre(reading.rows)
-        prior = self.mixture.component.prior(reading.values, self._shift)
-        target = sampler.Target(prior, self._data, reading.alpha)
+        target = sampler.Target(self._prior_of(reading), self._data, reading.alpha)
         state = self._chain_state(target, point)
         plan = self._planned(target, state)
         state, tally = sampler.advance(self._form(), target, state, self.rng, plan, self._threads())
@@ -382,12 +380,12 @@ class DPSplitMerge(BlockedStep):
 
     def _planned(self, target: sampler.Target, state: sampler.ChainState) -> sampler.Plan:
         """Plan of this draw: made anew in the first half of tuning, frozen after the second."""
-        kernel, attempts = self.options.kernel, self.options.attempts
+        kernel = self.options.kernel
         first_half = self.n_tune - len(self.history)
         if self.focus is None or (self.n_done < first_half and self.n_done % _REPLAN_EVERY == 0):
-            plan = make_plan(kernel, target, state, attempts)
-            self.n_iterations, self.focus = plan.n_iterations, plan.focus
-        plan = sampler.Plan(self.options.iterations or self.n_iterations, attempts, self.focus)
+            plan = make_plan(kernel, target, state, self.options.attempts)
+            self.n_iterations, self.attempts, self.focus = plan
+        plan = sampler.Plan(self.options.iterations or self.n_iterations, self.attempts, self.focus)
         if self.options.iterations is None and self.n_done == self.n_tune:
             plan = lengthen(plan, kernel, target, state, autocorrelation_time(self.history))
             self.n_iterations = plan.n_iterations

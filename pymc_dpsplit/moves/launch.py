@@ -22,7 +22,7 @@ from pymc_dpsplit.kernels.random import draw_key, hash_uniform
 from pymc_dpsplit.kernels.tiles import TILE, fill_members, new_rows, new_scratch, new_tile
 
 _SUBSAMPLE = 500
-_SCANS = 5
+_SCANS = 3
 _CANDIDATES = 3
 
 
@@ -140,6 +140,4 @@ def launch(prior, data, members, seeds, anchors, rng):
     for _ in range(_SCANS):
         pair_stats = _scan(prior, data, some, anchors, log_shares, params, rng)
         fit_pair(prior, pair_stats, log_shares, params)
-    pair_stats = _scan(prior, data, members, anchors, log_shares, params, rng)
-    fit_pair(prior, pair_stats, log_shares, params)
     return log_shares, params

@@ -24,7 +24,7 @@ class Reading(NamedTuple):
     ----------
     alpha : float
     values : dict
-        Hyperparameters, checked.
+        Hyperparameters, checked; the same object in every reading if they cannot change.
     rows : ndarray of float64, shape (N, D)
         Observations, complete.
     """
@@ -57,11 +57,20 @@ class Reader:
         self._mixture = mixture
         *numbers, data = outputs
         self._fixed_rows: np.ndarray | None = None
-        if not set(inputs).intersection(ancestors([data], blockers=inputs)):
+        if not _depend(data, inputs):
             self._fixed_rows = self._checked(np.asarray(data.eval()))
             outputs = numbers
+        # What does not move is evaluated once: most models fix all but alpha.
+        self._moving = [at for at, output in enumerate(outputs) if _depend(output, inputs)]
+        self._outputs = [
+            None if at in self._moving else output.eval() for at, output in enumerate(outputs)
+        ]
+        self._fixed_values: dict[str, np.ndarray] | None = None
+        if all(at in (0, len(numbers)) for at in self._moving):
+            self._fixed_values = self._checked_values(self._outputs[1 : len(numbers)])
         options = {"on_unused_input": "ignore", "trust_input": True, **compile_kwargs}
-        self._function = compile_function(list(inputs), list(outputs), **options)
+        moving = [outputs[at] for at in self._moving]
+        self._function = compile_function(list(inputs), moving, **options) if moving else None
         self._names = [str(variable.name) for variable in inputs]
 
     @property
@@ -91,21 +100,31 @@ class Reader:
         ValueError
             If alpha, a hyperparameter or an observation is out of range.
         """
-        alpha, *rest = self._function(*(values[name] for name in self._names))
-        name, component = self._mixture.name, self._mixture.component
+        outputs = list(self._outputs)
+        if self._function is not None:
+            moved = self._function(*(values[name] for name in self._names))
+            for at, value in zip(self._moving, moved, strict=True):
+                outputs[at] = value
+        alpha, *rest = outputs
+        name = self._mixture.name
         if not (np.isfinite(alpha) and alpha > 0):
             raise ValueError(
                 f"{name}: alpha is {float(alpha):g} at a point that its prior allows; give it a "
                 "prior on the positive numbers, for instance pm.Gamma or pm.HalfNormal."
             )
-        keys = list(self._mixture.hyperparameters)
-        hyperparameters = dict(zip(keys, rest[: len(keys)], strict=True))
-        try:
-            checked = component.check(hyperparameters, self._mixture.n_features)
-        except ValueError as error:
-            raise ValueError(f"{name}: {error}") from None
+        checked = self._fixed_values
+        if checked is None:
+            checked = self._checked_values(rest[: len(self._mixture.hyperparameters)])
         rows = self._checked(rest[-1]) if self._fixed_rows is None else self._fixed_rows
         return Reading(float(alpha), checked, rows)
+
+    def _checked_values(self, numbers: Sequence[Any]) -> dict[str, np.ndarray]:
+        mixture = self._mixture
+        hyperparameters = dict(zip(mixture.hyperparameters, numbers, strict=True))
+        try:
+            return mixture.component.check(hyperparameters, mixture.n_features)
+        except ValueError as error:
+            raise ValueError(f"{mixture.name}: {error}") from None
 
     def _checked(self, data: np.ndarray) -> np.ndarray:
         mixture = self._mixture
@@ -125,6 +144,10 @@ class Reader:
                 "each of which has a label; declare the mixture anew."
             )
         return rows
+
+
+def _depend(output: Variable, inputs: Sequence[Variable]) -> bool:
+    return bool(set(inputs).intersection(ancestors([output], blockers=inputs)))
 
 
 def _wanted(mixture: MixtureVariables) -> list[Variable]:

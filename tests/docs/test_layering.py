@@ -56,7 +56,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "components": _NUMERICS,
     "moves": _NUMERICS,
     "sampler": _NUMERICS,
-    "plan": _NUMERICS,
+    "plan": _NUMERICS | {"arviz_stats"},
     "exchange": _NUMERICS,
     "options": _NUMERICS,
     "report": _NUMERICS,

@@ -46,7 +46,7 @@ def kernel(name: str) -> Move:
     def move(
         target: sampler.Target, state: sampler.ChainState, rng: np.random.Generator
     ) -> sampler.ChainState:
-        plan = sampler.Plan(1, 2, np.arange(0, len(state.labels), 2))
+        plan = sampler.Plan(1, 2.0, np.arange(0, len(state.labels), 2))
         return sampler.advance(sampler.KERNELS[name], target, state, rng, plan)[0]
 
     return move
