@@ -13,10 +13,12 @@ import pymc_dpsplit as dps
 from benchmarks.environment import n_cores
 from benchmarks.row import Row
 from benchmarks.subject import Chain, make_target
-from benchmarks.timing import best_wall_seconds, median_seconds
+from benchmarks.timing import Others, best_wall_seconds, median_seconds
 from benchmarks.workloads import spheres
 
 _TURNS, _LEAST_SECONDS = 9, 8.0
+# Where others take more of the machine, wall time of two threads says nothing of them.
+_MOST_TAKEN = 0.1
 # N, D, K, spread of the centres.
 _THREADED = ((1_000_000, 2, 10, 4.0), (100_000, 32, 30, 2.0))
 _ITERATED = ((100_000, 2, 10, 4.0), (100_000, 8, 30, 4.0))
@@ -39,16 +41,19 @@ def _two_against_one(kind: str, case: tuple[int, int, int, float]) -> Row:
             if kind == "sweep"
             else {"one": one.iterate, "two": two.iterate}
         )
+        others = Others()
         best = best_wall_seconds(calls, _TURNS, _LEAST_SECONDS)
+        taken = others.share()
     if not np.array_equal(one.state.labels, two.state.labels):
         raise RuntimeError("two threads drew other labels than one.")
     return Row(
         name=f"two threads against one, {kind}, {_name(case)}",
-        measured=best["one"] / best["two"],
+        measured=best["one"] / best["two"] if taken < _MOST_TAKEN else None,
         unit="x",
         must=1.7,
         aim=1.95,
-        note=f"{1e3 * best['one']:.1f} and {1e3 * best['two']:.1f} ms",
+        note=f"{1e3 * best['one']:.1f} and {1e3 * best['two']:.1f} ms, while other processes took "
+        f"{100.0 * taken:.0f} % of the cores",
     )
 
 

@@ -1,7 +1,9 @@
-"""CPU time of this thread, in medians."""
+"""CPU time of this thread, in medians; wall time, and who else used the machine meanwhile."""
 
+import os
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 
@@ -40,3 +42,28 @@ def best_wall_seconds(
             best[name] = min(best[name], time.perf_counter() - began)
         turn += 1
     return best
+
+
+class Others:
+    """What other processes take of the machine from now on; 0 where the system does not tell."""
+
+    def __init__(self) -> None:
+        self._ticks = _ticks()
+        self._own = time.process_time()
+
+    def share(self) -> float:
+        """Share of all cores' time."""
+        (busy_then, total_then), (busy_now, total_now) = self._ticks, _ticks()
+        busy, total = busy_now - busy_then, total_now - total_then
+        own = (time.process_time() - self._own) * os.sysconf("SC_CLK_TCK") if total else 0.0
+        return max(0.0, busy - own) / total if total else 0.0
+
+
+def _ticks() -> tuple[int, int]:
+    """Clock ticks in which some core worked, or was taken from us, and all of them."""
+    stat = Path("/proc/stat")
+    if not stat.exists():
+        return 0, 0
+    # user, nice, system, idle, waiting, interrupts (two), stolen
+    counts = [int(count) for count in stat.read_text(encoding="ascii").split()[1:9]]
+    return sum(counts) - counts[3] - counts[4], sum(counts)
