@@ -34,8 +34,8 @@ format: .venv/.installed-dev  ## format the code and mend what lint can mend
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-benchmarks: .venv/.installed  ## time the sampler
-	$(BIN)/python benchmarks/run.py
+benchmarks: .venv/.installed  ## time the sampler and write docs/performance.md
+	$(BIN)/python -m benchmarks.run
 
 notebooks: .venv/.installed-dev  ## execute the notebooks
 	$(BIN)/python -m pytest --nbmake notebooks

@@ -1,5 +1,8 @@
 """Effective draws of alpha: moved by NUTS alone, and by NUTS and the step in turn."""
 
+import logging
+from collections.abc import Iterator
+from contextlib import nullcontext
 from unittest import mock
 
 import arviz as az
@@ -7,35 +10,35 @@ import numpy as np
 import pymc as pm
 
 import pymc_dpsplit as dps
-from pymc_dpsplit.demo import DATA_SETS
+from benchmarks import workloads
+from benchmarks.row import Row
 
-_OPTIONS = {"draws": 2000, "tune": 1000, "chains": 4, "cores": 1, "random_seed": 1}
+_OPTIONS = {"draws": 600, "tune": 400, "chains": 4, "cores": 1, "random_seed": 1}
 
 
-def _run(observed: np.ndarray) -> str:
-    """Sample with alpha ~ Gamma(2, 4); return effective draws, and those of alpha per second."""
+def _rate(observed: np.ndarray, by_nuts_alone: bool) -> float:
+    """Effective draws of alpha ~ Gamma(2, 4) per second of sampling, tuning included."""
     family = dps.MvNormal if observed.ndim > 1 else dps.Normal
-    with pm.Model():
+    unseen = mock.patch("pymc_dpsplit.step.concentration_prior", return_value=None)
+    with pm.Model(), unseen if by_nuts_alone else nullcontext():
         alpha = pm.Gamma("alpha", 2.0, 4.0)
         dps.DPMixture("x", alpha, family.from_data(observed), observed=observed)
         idata = pm.sample(**_OPTIONS, progressbar=False, compute_convergence_checks=False)
-    sizes = az.ess(idata, var_names=["alpha", "x_n_clusters"])
-    alpha_size, k_size = float(sizes["alpha"]), float(sizes["x_n_clusters"])
-    rate = alpha_size / idata["posterior"].attrs["sampling_time"]
-    return f"alpha {alpha_size:5.0f}, K {k_size:5.0f}, alpha {rate:4.0f} per s"
+    size = float(az.ess(idata, var_names=["alpha"])["alpha"])
+    return size / float(idata["posterior"].attrs["sampling_time"])
 
 
-def main() -> None:
-    """Print both, for each data set."""
-    print("concentration: effective draws of 8000, and per second of sampling with tuning")
+def run() -> Iterator[Row]:
+    """One row for each data set."""
+    logging.getLogger("pymc").setLevel(logging.ERROR)
     for name in ("galaxies", "faithful"):
-        rows, _ = DATA_SETS[name].load()
-        observed = rows.squeeze()
-        _run(observed)  # compiles
-        with mock.patch("pymc_dpsplit.step.concentration_prior", return_value=None):
-            print(f"  {name}, NUTS alone:        {_run(observed)}")
-        print(f"  {name}, NUTS and the step: {_run(observed)}")
-
-
-if __name__ == "__main__":
-    main()
+        observed = workloads.load(name).observed
+        _rate(observed, by_nuts_alone=False)  # compiles
+        alone = _rate(observed, by_nuts_alone=True)
+        both = _rate(observed, by_nuts_alone=False)
+        yield Row(
+            name=f"{name}: with the step over NUTS alone",
+            measured=both / alone,
+            unit="x",
+            note=f"{both:.0f} and {alone:.0f} effective draws per second",
+        )

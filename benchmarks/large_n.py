@@ -1,105 +1,129 @@
-"""Memory and time of `pm.sample` with a million observations: N = 1e6, D = 2, alpha sampled.
+"""Many observations: iterations by CPU time, memory, and what PyMC adds to our kernels."""
 
-Nothing that is kept may grow with N: no labels in the trace, no check per observation.  With one
-core the chains run one after another in this process; with more, each worker holds its own copy
-of what it needs.  The target is the size of the data and 1 GiB per chain.  Compiling kernels that
-are not cached takes some 500 MiB by itself: the second run tells.
-"""
-
-import argparse
-import resource
+import logging
+import subprocess
+import sys
 import time
-from multiprocessing import active_children
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
-import numpy as np
 import pymc as pm
-import xarray as xr
 
 import pymc_dpsplit as dps
+from benchmarks.catalogue import ROOT
+from benchmarks.row import Row
+from benchmarks.subject import Chain, make_target
+from benchmarks.timing import cpu_seconds, median_seconds
+from benchmarks.workloads import spheres
+from pymc_dpsplit import sampler
 
-_N_OBS = 1_000_000
-_MIB = 2**20
-_TARGET = 1024
-
-
-def main() -> None:
-    """Print times, peak memory and the target."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--draws", type=int, default=300, help="draws per chain that are kept")
-    parser.add_argument("--tune", type=int, default=100, help="draws per chain before those")
-    parser.add_argument("--chains", type=int, default=4)
-    parser.add_argument("--cores", type=int, default=1)
-    given = parser.parse_args()
-    rows = _ten_gaussians(np.random.default_rng(0))
-    idle = _peak()
-    watch = Watch()
-    with pm.Model():
-        alpha = pm.Gamma("alpha", 2.0, 4.0)
-        dps.DPMixture("x", alpha, dps.MvNormal.from_data(rows), observed=rows)
-        began = time.perf_counter()
-        idata = pm.sample(
-            **vars(given),
-            random_seed=1,
-            progressbar=False,
-            callback=watch,
-        )
-    ended = time.perf_counter()
-    n_draws = given.chains * (given.draws + given.tune)
-    print(f"large N: N={_N_OBS}, D=2, alpha by NUTS, {vars(given)}")
-    print(f"time: {(watch.last - began) / n_draws:.3f} s per draw, tuning and compilation included")
-    print(f"after the last draw: {ended - watch.last:.1f} s of conversion and checks")
-    print(f"result: {_size(idata):.1f} MiB")
-    _print_memory("this process", _peak(), rows, idle)
-    if given.cores > 1:
-        _print_memory("the largest worker", watch.largest_worker, rows, idle)
+_DRAWS = 100
 
 
-class Watch:
-    """What is seen at each draw: the time, and the memory of the workers."""
-
-    def __init__(self) -> None:
-        self.last = 0.0
-        self.largest_worker = 0.0
-
-    def __call__(self, **_: object) -> None:
-        self.last = time.perf_counter()
-        peaks = [_peak_of(worker.pid) for worker in active_children()]
-        self.largest_worker = max([self.largest_worker, *peaks])
-
-
-def _ten_gaussians(rng: np.random.Generator) -> np.ndarray:
-    """Rows (N, 2)."""
-    centres = 5.0 * rng.standard_normal((10, 2))
-    return centres[rng.integers(10, size=_N_OBS)] + rng.standard_normal((_N_OBS, 2))
-
-
-def _peak() -> float:
-    """Largest resident memory of this process so far, in MiB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-def _peak_of(pid: int | None) -> float:
-    """The same of another process; it may have ended."""
-    try:
-        status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
-    except OSError:
-        return 0.0
-    lines = dict(line.split(":", 1) for line in status.splitlines())
-    return float(lines.get("VmHWM", "0").split()[0]) / 1024
-
-
-def _size(idata: xr.DataTree) -> float:
-    return sum(node.to_dataset().nbytes for node in idata.subtree) / _MIB
-
-
-def _print_memory(process: str, peak: float, rows: np.ndarray, idle: float) -> None:
-    data = rows.nbytes / _MIB
-    print(
-        f"memory of {process}: peak {peak:.0f} MiB, {peak - data:.0f} MiB beside the data of "
-        f"{data:.0f} MiB (target {_TARGET} MiB); before the model was made {idle:.0f} MiB"
+def _million() -> Row:
+    rows, labels, _ = spheres(1_000_000, 2, 10, 4.0)
+    chain = Chain(make_target(rows, dps.MvNormal.from_data(rows)), labels)
+    chain.iterate()
+    return Row(
+        name="N = 1e6, D = 2, K = 10: 100 iterations",
+        measured=cpu_seconds(lambda: chain.iterate(100)),
+        unit="s",
+        must=25.0,
+        aim=12.0,
+        larger_is_better=False,
+        rivals="published for the sub-cluster sampler: 77 s on one core, 13 s on eight",
+        note=f"one thread, from the true labels; K = {chain.n_clusters} at the end",
     )
 
 
-if __name__ == "__main__":
-    main()
+def _hundred_clusters() -> Row:
+    rows, labels, _ = spheres(100_000, 50, 100, 4.0)
+    chain = Chain(make_target(rows, dps.MvNormal.from_data(rows)), labels)
+    return Row(
+        name="N = 1e5, D = 50, K = 100: one iteration",
+        measured=median_seconds(chain.iterate),
+        unit="s",
+        must=1.2,
+        aim=0.5,
+        larger_is_better=False,
+        note=f"one thread; K = {chain.n_clusters} at the end",
+    )
+
+
+def _timed(function: Callable[..., Any], spent: list[float]) -> Callable[..., Any]:
+    def timed(*args: Any, **kwargs: Any) -> Any:
+        began = time.perf_counter()
+        done = function(*args, **kwargs)
+        spent.append(time.perf_counter() - began)
+        return done
+
+    return timed
+
+
+def _outside_kernels() -> Row:
+    """Wall time of draws less that in the two functions of the chain that do the work."""
+    rows, labels, _ = spheres(100_000, 2, 10, 4.0)
+    at: list[tuple[float, float]] = []
+    spent: list[float] = []
+    logging.getLogger("pymc").setLevel(logging.ERROR)
+    with (
+        pm.Model(),
+        mock.patch.object(sampler, "advance", _timed(sampler.advance, spent)),
+        mock.patch.object(sampler, "measure", _timed(sampler.measure, spent)),
+    ):
+        alpha = pm.Gamma("alpha", 2.0, 4.0)
+        dps.DPMixture("x", alpha, dps.MvNormal.from_data(rows), observed=rows)
+        pm.sample(
+            draws=_DRAWS,
+            tune=60,
+            chains=1,
+            cores=1,
+            random_seed=1,
+            progressbar=False,
+            compute_convergence_checks=False,
+            callback=lambda **_: at.append((time.perf_counter(), sum(spent))),
+            dpsplit={"start_labels": labels},
+        )
+    (first, inside_first), (last, inside_last) = at[-1 - _DRAWS], at[-1]
+    share = 1.0 - (inside_last - inside_first) / (last - first)
+    return Row(
+        name="N = 1e5, D = 2: share of time outside the kernels",
+        measured=100.0 * share,
+        unit="%",
+        must=5.0,
+        aim=2.0,
+        larger_is_better=False,
+        note=f"{1e3 * (last - first) / _DRAWS:.1f} ms per draw, alpha sampled by NUTS",
+    )
+
+
+def _memory() -> Row:
+    name = "N = 1e6, D = 50, 2 chains: memory beyond the data"
+    if not Path("/proc/self/clear_refs").exists():
+        return Row(name=name, measured=None, unit="MB", note="the system does not tell")
+
+    def child(n_obs: int) -> int:
+        command = [sys.executable, "-m", "benchmarks.memory", str(n_obs), "50", "2"]
+        done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)
+        return int(done.stdout)
+
+    child(10_000)  # compiles, in several strips
+    return Row(
+        name=name,
+        measured=child(1_000_000) / 1e6,
+        unit="MB",
+        must=200.0,
+        aim=64.0,
+        larger_is_better=False,
+        note="the data are 400 MB",
+    )
+
+
+def run() -> Iterator[Row]:
+    """Time, then what is added to it."""
+    yield _million()
+    yield _hundred_clusters()
+    yield _outside_kernels()
+    yield _memory()

@@ -1,94 +1,118 @@
-"""Milliseconds per label sweep against one `GaussianMixture` iteration of scikit-learn.
+"""One label sweep against one `GaussianMixture` iteration of scikit-learn.
 
-Same N, D, K and data, one thread, one process, CPU time of the thread, medians.  Our sweep includes
-all its preparation: weights, parameters, sticks, labels and sufficient statistics.  An iteration
-of scikit-learn is (fit of 4 iterations - fit of 1) / 3 from given starting values, so that its
-initialisation and last E-step cancel.
+Same data, one thread, one process, float64, CPU time, medians.  Our sweep includes all its
+preparation: weights, parameters, sticks, labels and sufficient statistics.  An iteration of
+scikit-learn is (fit of 4 iterations - fit of 1) / 3 from given starting values, so that its
+initialisation and last E-step cancel; it is timed on fewer rows and scaled.
 """
 
-import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
-from threadpoolctl import threadpool_limits
 
 import pymc_dpsplit as dps
-from pymc_dpsplit.moves.assignment import slice_sweep
-from pymc_dpsplit.moves.partition import gather_stats
+from benchmarks.ceiling import measure_ceiling
+from benchmarks.row import Row
+from benchmarks.subject import Chain, make_target
+from benchmarks.timing import REPEATS, cpu_seconds, median_seconds
+from benchmarks.workloads import spheres
 
-# N, D, K, and how many times faster than scikit-learn it must be.
-CASES = ((400_000, 8, 30, 8.0), (100_000, 50, 40, 5.0))
 _SKLEARN_ROWS = 50_000
-_REPEATS = 5
+_FEATURES_OF_LIMIT = 32
 
 
-def seconds(call: Callable[[], object]) -> float:
-    """CPU seconds of this thread that `call` takes."""
-    began = time.thread_time()
-    call()
-    return time.thread_time() - began
+class Case(NamedTuple):
+    """Size of the data; how far apart the centres are; how many times faster we are to be."""
+
+    n_obs: int
+    n_features: int
+    n_clusters: int
+    spread: float
+    must: float | None = None
+    aim: float | None = None
 
 
-def make_data(n_obs: int, n_features: int, n_clusters: int) -> tuple[np.ndarray, ...]:
-    """Spherical Gaussians with centres N(0, 4 I): rows, labels, centres."""
-    rng = np.random.default_rng(0)
-    centres = 2.0 * rng.standard_normal((n_clusters, n_features))
-    labels = rng.integers(n_clusters, size=n_obs).astype(np.int32)
-    return centres[labels] + rng.standard_normal((n_obs, n_features)), labels, centres
+FULL = (
+    Case(400_000, 8, 30, 4.0, 15.0, 30.0),
+    Case(100_000, 32, 30, 2.0, 8.0, 12.0),
+    Case(100_000, 50, 40, 2.0, 8.0, 12.0),
+    Case(1_000_000, 1, 50, 4.0, 20.0, 40.0),
+    Case(1_000_000, 2, 50, 4.0, 20.0, 40.0),
+    Case(1_000_000, 2, 10, 4.0),
+)
+DIAGONAL = (
+    Case(400_000, 8, 30, 4.0, 3.0, 6.0),
+    Case(100_000, 32, 30, 2.0, 3.0, 6.0),
+    Case(100_000, 50, 40, 2.0, 3.0, 6.0),
+)
 
 
-def our_sweep(rows: np.ndarray, labels: np.ndarray) -> float:
-    """Median seconds of a sweep that starts from the true labels."""
-    shift = rows.mean(0)
-    data = rows
-    component = dps.MvNormal.from_data(rows)
-    prior = component.prior(component.check(component.hyperparameters, rows.shape[1]), shift)
-    stats = gather_stats(prior, data, labels, int(labels.max()) + 1)
-    rng = np.random.default_rng(1)
-    times = []
-    for _ in range(_REPEATS + 1):
-        began = time.thread_time()
-        stats = slice_sweep(prior, data, labels, stats, 1.0, rng)
-        times.append(time.thread_time() - began)
-    return float(np.median(times[1:]))
-
-
-def sklearn_iteration(rows: np.ndarray, centres: np.ndarray) -> float:
+def sklearn_iteration(rows: np.ndarray, centres: np.ndarray, covariance: str) -> float:
     """Median seconds of one iteration of expectation maximisation."""
     n_clusters, n_features = centres.shape
+    each = np.ones(n_features) if covariance == "diag" else np.eye(n_features)
     start = {
         "n_components": n_clusters,
+        "covariance_type": covariance,
         "means_init": centres,
         "weights_init": np.full(n_clusters, 1.0 / n_clusters),
-        "precisions_init": np.stack([np.eye(n_features)] * n_clusters),
+        "precisions_init": np.stack([each] * n_clusters),
         "tol": 0.0,
     }
 
     def fit(n_iterations: int) -> float:
-        return seconds(lambda: GaussianMixture(max_iter=n_iterations, **start).fit(rows))
+        model = GaussianMixture(max_iter=n_iterations, **start)
+        return cpu_seconds(lambda: model.fit(rows))
 
-    fit(1)
-    return float(np.median([(fit(4) - fit(1)) / 3.0 for _ in range(_REPEATS)]))
-
-
-def main() -> None:
-    """Print one line per case."""
-    warnings.simplefilter("ignore")
-    print("sweep: ms per sweep against ms per GaussianMixture iteration, one thread, float64")
-    for n_obs, n_features, n_clusters, target in CASES:
-        rows, labels, centres = make_data(n_obs, n_features, n_clusters)
-        ours = our_sweep(rows, labels)
-        theirs = sklearn_iteration(rows[:_SKLEARN_ROWS], centres) * n_obs / _SKLEARN_ROWS
-        print(
-            f"  N={n_obs} D={n_features} K={n_clusters}: ours {1e3 * ours:.1f} ms, "
-            f"scikit-learn {1e3 * theirs:.1f} ms (from {_SKLEARN_ROWS} rows), "
-            f"ratio {theirs / ours:.1f} (target {target:g})",
-            flush=True,
-        )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        fit(1)
+        return float(np.median([(fit(4) - fit(1)) / 3.0 for _ in range(REPEATS)]))
 
 
-if __name__ == "__main__":
-    with threadpool_limits(1):
-        main()
+def _seconds(case: Case, covariance: str) -> tuple[float, float]:
+    """Seconds of our sweep, and of an iteration of scikit-learn over as many rows."""
+    rows, labels, centres = spheres(*case[:4])
+    family = dps.DiagNormal if covariance == "diag" else dps.MvNormal
+    ours = median_seconds(Chain(make_target(rows, family.from_data(rows)), labels).sweep)
+    few = rows[:_SKLEARN_ROWS]
+    theirs = sklearn_iteration(few, centres, covariance) * len(rows) / len(few)
+    return ours, theirs
+
+
+def _row(case: Case, covariance: str, ours: float, theirs: float) -> Row:
+    kind = "diagonal" if covariance == "diag" else "full"
+    per_point = 1e9 / case.n_obs
+    return Row(
+        name=f"{kind}, D = {case.n_features}, K = {case.n_clusters}",
+        measured=theirs / ours,
+        unit="x",
+        must=case.must,
+        aim=case.aim,
+        note=f"N = {case.n_obs:.0e}: {ours * per_point:.0f} ns per point, "
+        f"scikit-learn {theirs * per_point:.0f}",
+    )
+
+
+def run() -> Iterator[Row]:
+    """One row for each case, and the share of the limit where linear algebra dominates."""
+    ceiling = measure_ceiling()
+    for case in FULL:
+        ours, theirs = _seconds(case, "full")
+        yield _row(case, "full", ours, theirs)
+        if case.n_features >= _FEATURES_OF_LIMIT:
+            yield Row(
+                name=f"share of the limit, D = {case.n_features}, K = {case.n_clusters}",
+                measured=100.0 * ceiling.sweep_seconds(*case[:3]) / ours,
+                unit="%",
+                must=70.0,
+                aim=90.0,
+                note=f"matrix product {1e-9 * ceiling.flops:.1f} GFLOPS, "
+                f"exponential {1e9 / ceiling.exponentials:.2f} ns",
+            )
+    for case in DIAGONAL:
+        yield _row(case, "diag", *_seconds(case, "diag"))

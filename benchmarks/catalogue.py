@@ -1,0 +1,100 @@
+"""The subjects, in the order in which they are run, and what the page says of them."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+class Subject(NamedTuple):
+    """A module of this folder that has a function `run`, which yields rows.
+
+    Attributes
+    ----------
+    title : str
+        Heading on the page.
+    about : str
+        What is measured, and how.
+    is_long : bool
+        Run only when named, or with `--long`.
+    """
+
+    title: str
+    about: str
+    is_long: bool = False
+
+
+SUBJECTS = {
+    "sweep": Subject(
+        "A sweep against scikit-learn",
+        "How many times faster one label sweep is than one iteration of scikit-learn's "
+        "`GaussianMixture`, with as many clusters, on the same data. The sweep includes its "
+        "preparation: weights, parameters, sticks, labels, sufficient statistics. The iteration is "
+        "a third of the difference between fits of four and of one, timed on 50,000 rows and "
+        "scaled. The limit is the time the flops of the densities take at the measured rate of a "
+        "matrix product, and an exponential for each row and cluster at the measured rate.",
+    ),
+    "plain_c": Subject(
+        "A sweep against plain C",
+        "How many times faster the full Gaussian sweep is than the same work in straightforward C "
+        "(`benchmarks/plain_c.c`, compiled with -O3 -march=native -ffast-math), which is handed "
+        "its parameters and random numbers. N = 100,000.",
+    ),
+    "threads": Subject(
+        "Threads, and whole iterations",
+        "Two threads against one by wall time, the shortest of several runs in turn; both draw "
+        "the same labels. Then the CPU time of an exact iteration, that is a sweep with "
+        "the scan and the split/merge attempts that belong to it, over that of its sweep.",
+    ),
+    "start_up": Subject(
+        "Starting up",
+        "Old Faithful with a sampled concentration, in a process of its own: from the start of the "
+        "process to the first draw, and what compiling every kernel costs when none is cached.",
+    ),
+    "large_n": Subject(
+        "Many observations",
+        "Whole exact iterations at sizes that users have, and what `pm.sample` adds to them in "
+        "time and memory. Memory is the peak of a process of its own, kernels cached, less "
+        "what it held after its imports and less the data.",
+    ),
+    "mixing": Subject(
+        "Mixing",
+        "Effective draws per CPU second through `pm.sample`: four chains one after another, one "
+        "thread, alpha fixed at 1, draws after tuning. `benchmarks/workloads.py` defines the "
+        "workloads. Effective sizes are ArviZ's for bulk; R-hat is the largest over number of "
+        "clusters, log joint and predictive densities. The predictive density at three points is "
+        "that of the stored random measure, remainder included, where the rivals' has parameters "
+        "integrated out given the partition; the slowest point counts. "
+        "Rivals: the best published sampler that is exact, and an optimised collapsed "
+        "Gibbs sampler of our own; both were measured once, by one estimator and with one thread, "
+        "on another machine (two shared AMD EPYC cores). Deviations of the mean number of "
+        "clusters are in standard errors, both Monte Carlo errors included.",
+    ),
+    "burn_in": Subject(
+        "Burn-in",
+        "100,000 rows of ten overlapping Gaussians in two dimensions (W2_1e5): CPU seconds from a "
+        "bad start until the mean log predictive density of 10,000 further rows is within 0.001 of "
+        "that of a chain from the truth, and remains there for five iterations of the exact "
+        "kernel, tuning included. The slowest of three seeds.",
+    ),
+    "concentration": Subject(
+        "Moving alpha",
+        "Effective draws of alpha per second when the step moves alpha too, over those when "
+        "NUTS moves it alone.",
+    ),
+    "mixing_long": Subject(
+        "Mixing at 100,000 rows",
+        "W2_1e5 through `pm.sample`, four chains from over-dispersed starts, as above; "
+        "CPU time includes tuning.",
+        is_long=True,
+    ),
+    "burn_in_long": Subject(
+        "Burn-in at scale",
+        "A million rows of W2: time of a sweep, and wall time from one cluster until the mean log "
+        "predictive density of 10,000 further rows is within 0.001 of that under the true mixture. "
+        "79 Gaussians in 128 dimensions, and the MNIST images by their first 50 principal "
+        "components: how long the fit takes and how well it agrees with the classes (normalised "
+        "mutual information, NMI). Two threads where there are two cores.",
+        is_long=True,
+    ),
+}

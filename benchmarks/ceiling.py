@@ -1,0 +1,44 @@
+"""What the processor can do at most: matrix products, and our own exponential."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks.subject import exponentials
+from benchmarks.timing import median_seconds
+
+_ORDER = 1024
+_N_EXP = 1 << 16
+
+
+class Ceiling(NamedTuple):
+    """Rates of one thread: float operations, and exponentials, per second."""
+
+    flops: float
+    exponentials: float
+
+    def sweep_seconds(self, n_obs: int, n_features: int, n_clusters: int) -> float:
+        """Seconds without which the densities of a full Gaussian sweep cannot be had."""
+        pairs = n_obs * n_clusters
+        work = n_features * (n_features + 1.0)  # a product by a triangle, then its squares
+        return pairs * (work / self.flops + 1.0 / self.exponentials)
+
+
+def measure_ceiling() -> Ceiling:
+    """Medians on this thread; linear algebra must have been limited to one thread."""
+    rng = np.random.default_rng(0)
+    left, right = rng.standard_normal((2, _ORDER, _ORDER))
+    out = np.empty_like(left)
+    product = median_seconds(lambda: np.matmul(left, right, out=out))
+    fresh = -20.0 * rng.random(_N_EXP)
+    values, scratch = fresh.copy(), np.empty_like(fresh)
+
+    def many(then: Callable[[np.ndarray, np.ndarray], None] | None) -> None:
+        for _ in range(100):
+            np.copyto(values, fresh)
+            if then is not None:
+                then(values, scratch)
+
+    both, copies = median_seconds(lambda: many(exponentials)), median_seconds(lambda: many(None))
+    return Ceiling(2.0 * _ORDER**3 / product, 100 * _N_EXP / (both - copies))

@@ -1,0 +1,90 @@
+"""What is measured: every use that the benchmarks make of the package's internals."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from pymc_dpsplit import sampler
+from pymc_dpsplit.kernels.special import exp_inplace
+from pymc_dpsplit.moves.assignment import slice_sweep
+from pymc_dpsplit.plan import make_plan
+
+
+def make_target(rows: np.ndarray, component: Any) -> sampler.Target:
+    """Rows (N, D) as they are, the prior in kernel form for their mean, alpha = 1."""
+    shift = rows.mean(0)
+    prior = component.prior(component.check(component.hyperparameters, rows.shape[1]), shift)
+    return sampler.Target(prior, np.ascontiguousarray(rows), 1.0)
+
+
+class Chain:
+    """A chain on one target, advanced by sweeps or by whole iterations.
+
+    Parameters
+    ----------
+    target : Target
+    labels : ndarray of int, shape (N,), optional
+        Where to start; not changed.
+    n_start : int, optional
+        Instead: the number of clusters of a random start.
+    seed : int
+    pool : ThreadPoolExecutor, optional
+        Threads that share a sweep.
+    """
+
+    def __init__(
+        self,
+        target: sampler.Target,
+        labels: np.ndarray | None = None,
+        n_start: int | None = None,
+        seed: int = 1,
+        pool: ThreadPoolExecutor | None = None,
+    ) -> None:
+        self.target, self.pool = target, pool
+        self.rng = np.random.default_rng(seed)
+        if labels is None:
+            self.state = sampler.start(target, self.rng, n_start)
+        else:
+            self.state = sampler.resume(target, labels.astype(np.int32))
+        self.replan()
+
+    def replan(self) -> None:
+        """Choose anew, for the present state, what an iteration consists of."""
+        plan = make_plan("exact", self.target, self.state)
+        self.plan = plan._replace(n_iterations=1)
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters."""
+        return len(self.state.stats)
+
+    def sweep(self) -> None:
+        """One sweep over all labels, in threads if there is a pool."""
+        labels = self.state.labels
+        if self.pool is None:
+            stats = slice_sweep(
+                self.target.prior,
+                self.target.data,
+                labels,
+                self.state.stats,
+                self.target.alpha,
+                self.rng,
+            )
+        else:
+            stats = sampler.threaded_sweep(self.target, self.state, self.rng, self.pool)
+        self.state = sampler.ChainState(labels, stats)
+
+    def iterate(self, n_iterations: int = 1, greedy: bool = False) -> None:
+        """Whole iterations, exact ones or those of early tuning."""
+        form = sampler.GREEDY if greedy else sampler.KERNELS["exact"]
+        plan = self.plan._replace(n_iterations=1 if greedy else n_iterations)
+        for _ in range(n_iterations if greedy else 1):
+            self.state, _ = sampler.advance(
+                form, self.target, self.state, self.rng, plan, self.pool
+            )
+
+
+def exponentials(values: np.ndarray, scratch: np.ndarray) -> None:
+    """The package's own exponential over a flat array, in place."""
+    exp_inplace(values, scratch)
