@@ -28,6 +28,7 @@ from pymc_dpsplit.moves.start import draw_n_start
 from pymc_dpsplit.options import Options, refuse_unknown
 from pymc_dpsplit.plan import autocorrelation_time, lengthen, make_plan
 from pymc_dpsplit.report import labels_stat, stats_of, stats_types
+from pymc_dpsplit.threads import new_pool
 from pymc_dpsplit.variables import (
     concentration_prior,
     is_owned,
@@ -87,7 +88,9 @@ class DPSplitMerge(BlockedStep):
         ``"collapsed"``: collapsed Gibbs (Neal 2000, algorithm 3), sequential.  Both leave the
         posterior exactly invariant.
     threads : int
-        Threads that share a sweep.  The draws do not depend on it.
+        Threads that share a sweep, at most the cores there are.  The draws do not depend on it.
+        One by default, as `pm.sample` gives each core a chain; more pay when there are more
+        cores than chains and from about 1e5 observations on.
     attempts : int, optional
         Split/merge attempts per iteration.  By default as many as cost a quarter of the sweep:
         less than one on average where a sweep is quick.
@@ -399,10 +402,8 @@ class DPSplitMerge(BlockedStep):
 
     def _threads(self) -> ThreadPoolExecutor | None:
         """Pool of threads, made in the process that uses it."""
-        if self.options.threads == 1:
-            return None
         if self._pool is None:
-            self._pool = ThreadPoolExecutor(self.options.threads)
+            self._pool = new_pool(self.options.threads)
         return self._pool
 
     def __getstate__(self) -> dict[str, Any]:

@@ -18,7 +18,7 @@ PACKAGE = "pymc_dpsplit"
 ROOT = Path(__file__).resolve().parents[2]
 
 _PARTS = {"kernels", "components", "moves"}
-_CORE = _PARTS | {"sampler", "plan", "exchange", "options", "report", "variables"}
+_CORE = _PARTS | {"sampler", "plan", "threads", "exchange", "options", "report", "variables"}
 _FACES = {"checkpoint", "convergence", "refusals", "mixture", "step", "posterior"}
 _ALL = _CORE | _FACES | {"demo", "cli", PACKAGE}
 
@@ -31,6 +31,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "sampler": _PARTS,
     "plan": _PARTS | {"sampler"},
     "exchange": _PARTS | {"sampler"},
+    "threads": set(),
     "options": {"sampler"},
     "report": _PARTS | {"sampler"},
     "variables": _PARTS,
@@ -58,6 +59,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "sampler": _NUMERICS,
     "plan": _NUMERICS | {"arviz_stats"},
     "exchange": _NUMERICS,
+    "threads": set(),
     "options": _NUMERICS,
     "report": _NUMERICS,
     "variables": _FACE,

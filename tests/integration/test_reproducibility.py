@@ -5,6 +5,7 @@ import pymc as pm
 import pytest
 
 import pymc_dpsplit as dps
+from pymc_dpsplit.threads import n_cores, new_pool
 
 # Strips of a sweep are 4096 observations: with so many there are three to share out.
 MANY = 9000
@@ -157,3 +158,9 @@ def test_larger_models_differ_by_seed():
     model = latent()
     found = differences(sampled(model), sampled(model, random_seed=5))
     assert {"b", "b_labels", "b_mu", "alpha"} <= set(found)
+
+
+def test_a_pool_has_no_more_threads_than_cores() -> None:
+    assert new_pool(1) is None
+    pool = new_pool(10_000)
+    assert (pool._max_workers if pool else 1) == n_cores()
