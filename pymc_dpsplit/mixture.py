@@ -128,9 +128,11 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
     occupied = measure[: op.n_measure]
     given = [concentration, *occupied, *hyperparameters]
     extra = _extras(name, data, measure, given, bare, data_dims, model)
-    rows = MixtureRows(target, bare, n_features, tuple(extra))
-    x = rows(_new_rng(), _number_of_rows(data, data_dims, model), *given, *extra.values())
-    return model.register_rv(x, name, observed=data.data, dims=data_dims)
+    rows = MixtureRows(target, bare, n_features, data.dtype, tuple(extra))
+    x: Any = rows(_new_rng(), _number_of_rows(data, data_dims, model), *given, *extra.values())
+    if data.data is None:
+        return model.register_rv(x, name, dims=data_dims)
+    return _observe(x, name, data, data_dims, model)
 
 
 def _new_rng() -> Variable:
@@ -366,6 +368,25 @@ def _number_of_rows(data: Observed, dims: tuple[str, ...] | None, model: Model) 
     if dims is not None and dims[0] in model.dim_lengths:
         return model.dim_lengths[dims[0]]
     return data.shape[0] if data.data is None else data.data.shape[0]
+
+
+def _observe(
+    x: Any, name: str, data: Observed, dims: tuple[str, ...] | None, model: Model
+) -> Variable:
+    """Register the observed variable as `Model.register_rv` does, its data as they are.
+
+    PyMC would convert them to ``floatX``, in another array of their size.
+    """
+    x.name = model.name_for(name)
+    for axis, dim in enumerate(dims or ()):
+        if dim not in model.dim_lengths:
+            model.add_coord(dim, values=None, length=x.shape[axis])
+    value = data.data.astype(data.dtype)
+    x.tag.observations = value
+    model.create_value_var(x, transform=None, default_transform=None, value_var=value)
+    model.add_named_variable(x, dims)
+    model.observed_RVs.append(x)
+    return x
 
 
 def _feature_dims(

@@ -22,6 +22,8 @@ from rich.progress import TextColumn
 from rich.table import Column
 
 from pymc_dpsplit import sampler
+from pymc_dpsplit.data.blocks import column_means
+from pymc_dpsplit.data.fixed_rows import read_only
 from pymc_dpsplit.exchange import exchange, exchange_incomplete, impute
 from pymc_dpsplit.moves.partition import log_n_clusters
 from pymc_dpsplit.moves.slice import slice_draw
@@ -212,7 +214,7 @@ class DPSplitMerge(BlockedStep):
 
     def _centre(self, rows: np.ndarray) -> None:
         """Take the observations relative to their mean, for the sake of rounding."""
-        self._shift = rows.mean(0, dtype=np.float64)
+        self._shift = column_means(rows)
         self._data = rows
 
     def _forget(self) -> None:
@@ -258,7 +260,7 @@ class DPSplitMerge(BlockedStep):
         if not self._reader.rows_are_fixed:
             self._centre(reading.rows)
         prior = self.mixture.component.prior(reading.values, self._shift)
-        target = sampler.Target(prior, self._data, reading.alpha)
+        target = sampler.Target(prior, read_only(self._data), reading.alpha)
         state = self._chain_state(target, point)
         plan = self._planned(target, state)
         state, tally = sampler.advance(self._form(), target, state, self.rng, plan, self._threads())

@@ -10,7 +10,9 @@ from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import ancestors, explicit_graph_inputs, walk
 
 from pymc_dpsplit.components.arguments import rows_of
+from pymc_dpsplit.data.fixed_rows import fixed
 from pymc_dpsplit.variables.lookup import MixtureVariables
+from pymc_dpsplit.variables.observed import values_of
 
 # Random points at which alpha and the hyperparameters are tried before sampling, and how many may
 # fail: matrices that are positive definite by construction may still be singular by rounding.
@@ -25,8 +27,8 @@ class Reading(NamedTuple):
     alpha : float
     values : dict
         Hyperparameters, checked.
-    rows : ndarray of float64, shape (N, D)
-        Observations, complete.
+    rows : ndarray of float64 or float32, shape (N, D)
+        Observations, complete; not to be written to.
     """
 
     alpha: float
@@ -58,7 +60,7 @@ class Reader:
         *numbers, data = outputs
         self._fixed_rows: np.ndarray | None = None
         if not set(inputs).intersection(ancestors([data], blockers=inputs)):
-            self._fixed_rows = self._checked(np.asarray(data.eval()))
+            self._fixed_rows = fixed(self._checked(values_of(data)))
             outputs = numbers
         options = {"on_unused_input": "ignore", "trust_input": True, **compile_kwargs}
         self._function = compile_function(list(inputs), list(outputs), **options)
