@@ -24,7 +24,7 @@ from rich.table import Column
 from pymc_dpsplit import sampler
 from pymc_dpsplit.data.blocks import column_means
 from pymc_dpsplit.data.fixed_rows import read_only
-from pymc_dpsplit.exchange import exchange, exchange_incomplete, impute
+from pymc_dpsplit.exchange import LikelyRows, exchange, exchange_incomplete, impute
 from pymc_dpsplit.moves.partition import log_n_clusters
 from pymc_dpsplit.moves.slice import slice_draw
 from pymc_dpsplit.moves.start import draw_n_start
@@ -311,19 +311,20 @@ class DPSplitMerge(BlockedStep):
             target, state, total = exchange_incomplete(
                 component, reading.values, target, state, rows, self._incomplete, self.rng
             )
-        if self._likelihood is None:
+        if self._likelihood is None or not self.options.exchanges:
             return target, state, point, total
         self._likelihood.hold(point)
         log_likelihood, single = self._likelihood.evaluate, plan._replace(n_iterations=1)
+        present = LikelyRows(rows, log_likelihood(rows))
         for _ in range(self.options.exchanges):
-            target, state, rows, n_accepted = exchange(
-                component, reading.values, target, state, rows, log_likelihood, self.rng
+            target, state, present, n_accepted = exchange(
+                component, reading.values, target, state, present, log_likelihood, self.rng
             )
             state, more = sampler.advance(self._form(), target, state, self.rng, single)
             tally += more
             total += n_accepted
         name = self.mixture.name
-        return target, state, {**point, name: rows.reshape(point[name].shape)}, total
+        return target, state, {**point, name: present.rows.reshape(point[name].shape)}, total
 
     def _redrawn(
         self,

@@ -49,7 +49,7 @@ def _numeric_array(value: Any) -> tuple[Any, str]:
     return array, ""
 
 
-def _without_mask(value: np.ma.MaskedArray) -> np.ndarray:
+def _without_mask(value: Any) -> np.ndarray:
     """Data of a masked array, NaN where masked."""
     if not np.any(value.mask):
         return value.data

@@ -33,11 +33,12 @@ class FixedRows(np.ndarray):
     lies in a memory map is pickled as the name of the file and a place in it.
     """
 
-    def __copy__(self) -> np.ndarray:
+    @override
+    def __copy__(self) -> "FixedRows":
         return _copied(self)
 
     @override
-    def __deepcopy__(self, memo: Any) -> np.ndarray:
+    def __deepcopy__(self, memo: Any) -> "FixedRows":
         return _copied(self)
 
     @override
@@ -50,9 +51,9 @@ class FixedRows(np.ndarray):
         return _reopened, (*place, self.dtype.str, self.shape)
 
 
-def _copied(array: FixedRows) -> np.ndarray:
-    """Return the array itself, or a copy of the result of arithmetic with one."""
-    return np.array(array) if array.flags.writeable else array
+def _copied(array: FixedRows) -> FixedRows:
+    """Return the array itself, or a copy of what came of arithmetic with one."""
+    return array.copy() if array.flags.writeable else array
 
 
 def fixed(rows: np.ndarray) -> FixedRows:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytensor.tensor as pt
 from pymc.data import MinibatchOp
+from pymc.model import Model
 from pymc.pytensorf import rvs_in_graph
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant, Variable
@@ -145,6 +146,48 @@ def read_observed(observed: Any, component: Component) -> Observed:
     if mean is not None:
         _refuse_broadcasting(array.shape, mean)
     return _with_holes(data, mean, rows)
+
+
+def register_observed(
+    x: Any, name: str, observed: Observed, dims: tuple[str, ...] | None, model: Model
+) -> Variable:
+    """Make a variable an observed one of a model, as `Model.register_rv` does.
+
+    That would convert the data to ``floatX``, in another array of their size.
+
+    Parameters
+    ----------
+    x : TensorVariable
+    name : str
+    observed : Observed
+    dims : tuple of str, optional
+    model : pymc.Model
+
+    Returns
+    -------
+    TensorVariable
+        `x`, named.
+    """
+    x.name = model.name_for(name)
+    for axis, dim in enumerate(dims or ()):
+        if dim not in model.dim_lengths:
+            model.add_coord(dim, values=None, length=x.shape[axis])
+    value = observed.data.astype(observed.dtype)
+    x.tag.observations = value
+    model.create_value_var(x, transform=None, default_transform=None, value_var=value)
+    model.add_named_variable(x, dims)
+    model.observed_RVs.append(x)
+    return x
+
+
+def names_of_holes(observed: Observed, dims: tuple[str, ...] | None, model: Model) -> list[str]:
+    """Name each missing entry after its row and, if there are several, its feature."""
+    columns = []
+    for axis in range(observed.data.ndim):
+        known = model.coords.get(dims[axis]) if dims else None
+        index = observed.holes[axis]
+        columns.append([str(i if known is None else known[i]) for i in index])
+    return [", ".join(names) for names in zip(*columns, strict=True)]
 
 
 def _refuse_broadcasting(data: tuple[int, ...], mean: Any) -> None:

@@ -10,7 +10,7 @@ from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import ancestors, explicit_graph_inputs, walk
 
 from pymc_dpsplit.components.arguments import rows_of
-from pymc_dpsplit.data.fixed_rows import fixed
+from pymc_dpsplit.data.fixed_rows import FixedRows, fixed
 from pymc_dpsplit.variables.lookup import MixtureVariables
 from pymc_dpsplit.variables.observed import values_of
 
@@ -60,7 +60,11 @@ class Reader:
         *numbers, data = outputs
         self._fixed_rows: np.ndarray | None = None
         if not set(inputs).intersection(ancestors([data], blockers=inputs)):
-            self._fixed_rows = fixed(self._checked(values_of(data)))
+            values = values_of(data)
+            rows = self._checked(values)
+            # The array of the graph itself where it will do: pickled with it, it is pickled once.
+            is_same = isinstance(values, FixedRows) and values.ndim == rows.ndim
+            self._fixed_rows = values if is_same else fixed(rows)
             outputs = numbers
         options = {"on_unused_input": "ignore", "trust_input": True, **compile_kwargs}
         self._function = compile_function(list(inputs), list(outputs), **options)
