@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 # Numbers in a block: little beside data that fill the memory, much beside the cost of a call.
-_BLOCK_SIZE = 2**19
+_BLOCK_SIZE = 2**18
 
 
 def blocks_of(shape: tuple[int, ...], multiple: int = 1) -> Iterator[slice]:

@@ -8,7 +8,7 @@ from pytensor.graph.basic import Apply, Variable
 from pytensor.tensor.type import TensorType
 
 from pymc_dpsplit.components.base import Component
-from pymc_dpsplit.data.blocks import blocks_of, column_means
+from pymc_dpsplit.data.blocks import column_means, count_where
 from pymc_dpsplit.data.fixed_rows import read_only
 from pymc_dpsplit.moves.density import fill_log_mixture
 from pymc_dpsplit.moves.patterns import patterns_of
@@ -76,15 +76,15 @@ def _log_density_of_present(
     out = np.zeros(len(rows))
     for features, chosen in patterns_of(np.isnan(rows)):
         if len(features) == rows.shape[1]:
-            law, present = (parameters, values), rows[chosen] if len(chosen) < len(rows) else rows
+            law = parameters, values
         elif len(features):
             law = (
                 component.restrict_parameters(parameters, features),
                 component.restrict(values, features),
             )
-            present = rows[np.ix_(chosen, features)]
         else:
             continue
+        present = rows[np.ix_(chosen, features)]
         out[chosen] = log_mixture_density(component, present, weights, remainder, *law)
     return out
 
@@ -120,10 +120,10 @@ class MixtureLogDensity(ObjectModeOp):
         rows = np.asarray(value).reshape(value.shape[0], -1)
         weights, remainder = kept_weights(n_clusters, new_weight, weights)
         law = weights, remainder, *named_parameters(self.component, rest, len(weights))
-        out = np.empty(rows.shape[0])
-        for block in blocks_of(rows.shape):
-            out[block] = _log_density_of_present(self.component, rows[block], *law)
-        output_storage[0][0] = out
+        # Complete rows, which may be many, are neither copied nor looked at all at once.
+        has_holes = count_where(np.isnan, rows) > 0
+        density = _log_density_of_present if has_holes else log_mixture_density
+        output_storage[0][0] = density(self.component, rows, *law)
 
     @override
     def pullback(
