@@ -294,7 +294,8 @@ class DPSplitMerge(BlockedStep):
             return log_prior + log_n_clusters(n_clusters, n_obs, alpha)
 
         value = slice_draw(log_density, float(point[name]), 1.0, self.rng)
-        return target._replace(alpha=prior(value)[1]), {name: np.asarray(value)}
+        kept = np.asarray(value, point[name].dtype)
+        return target._replace(alpha=prior(value)[1]), {name: kept}
 
     def _exchanged(
         self,
