@@ -38,7 +38,7 @@ class FixedRows(np.ndarray):
         return _copied(self)
 
     @override
-    def __deepcopy__(self, memo: Any) -> "FixedRows":
+    def __deepcopy__(self, _memo: Any, /) -> "FixedRows":
         return _copied(self)
 
     @override

@@ -173,7 +173,6 @@ def register_observed(
         if dim not in model.dim_lengths:
             model.add_coord(dim, values=None, length=x.shape[axis])
     value = observed.data.astype(observed.dtype)
-    x.tag.observations = value
     model.create_value_var(x, transform=None, default_transform=None, value_var=value)
     model.add_named_variable(x, dims)
     model.observed_RVs.append(x)
