@@ -7,15 +7,31 @@ or not for each row on its own, docs/method.md, eq. (37) and (39).  Knows no PyM
 """
 
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 import numpy as np
 
 from pymc_dpsplit import sampler
 from pymc_dpsplit.components.base import Component
+from pymc_dpsplit.data.fixed_rows import read_only
 from pymc_dpsplit.moves.forward import draw_labelled_rows, draw_labels, with_new_clusters
 from pymc_dpsplit.moves.patterns import Incomplete, log_density_of_present
 
 LogLikelihood = Callable[[np.ndarray], np.ndarray]
+
+
+class LikelyRows(NamedTuple):
+    """Rows of a latent mixture.
+
+    Attributes
+    ----------
+    rows : ndarray of float64, shape (N, D)
+    log_likelihood : ndarray of float64, shape (N,)
+        Of each row, by what the model says of it beside the mixture.
+    """
+
+    rows: np.ndarray
+    log_likelihood: np.ndarray
 
 
 def exchange(
@@ -23,10 +39,10 @@ def exchange(
     values: Mapping[str, np.ndarray],
     target: sampler.Target,
     state: sampler.ChainState,
-    rows: np.ndarray,
+    present: LikelyRows,
     log_likelihood: LogLikelihood,
     rng: np.random.Generator,
-) -> tuple[sampler.Target, sampler.ChainState, np.ndarray, int]:
+) -> tuple[sampler.Target, sampler.ChainState, LikelyRows, int]:
     """Propose a new label and row for every observation, and accept each on its own.
 
     Parameters
@@ -38,7 +54,7 @@ def exchange(
         Its data are the rows.
     state : ChainState
         Left untouched.
-    rows : ndarray of float64, shape (N, D)
+    present : LikelyRows
         Left untouched.
     log_likelihood : callable
         From rows (N, D) to the log likelihood (N,) of each.
@@ -48,21 +64,26 @@ def exchange(
     -------
     target : Target
     state : ChainState
-    rows : ndarray of float64, shape (N, D)
+    present : LikelyRows
     n_accepted : int
     """
     measure = sampler.measure(target, state, rng)
     parameters = component.unpack(measure.params, target.prior.shift)
-    labels = draw_labels(rng, len(rows), target.alpha, measure.weights)
-    drawn = draw_labelled_rows(rng, component, labels, parameters, values).reshape(rows.shape)
-    log_ratio = log_likelihood(drawn) - log_likelihood(rows)
+    n_obs, shape = len(present.rows), present.rows.shape
+    labels = draw_labels(rng, n_obs, target.alpha, measure.weights)
+    drawn = draw_labelled_rows(rng, component, labels, parameters, values).reshape(shape)
+    proposed = LikelyRows(drawn, log_likelihood(drawn))
     # Not a number is less than nothing: such a row is refused.
-    accepted = -rng.standard_exponential(len(rows)) < log_ratio
+    log_ratio = proposed.log_likelihood - present.log_likelihood
+    accepted = -rng.standard_exponential(n_obs) < log_ratio
     merged = np.where(accepted, labels, measure.rank[state.labels])
-    rows = np.where(accepted[:, None], drawn, rows)
-    target = target._replace(data=np.ascontiguousarray(rows))
+    chosen = LikelyRows(
+        np.where(accepted[:, None], proposed.rows, present.rows),
+        np.where(accepted, proposed.log_likelihood, present.log_likelihood),
+    )
+    target = target._replace(data=read_only(chosen.rows))
     state = sampler.resume(target, np.unique(merged, return_inverse=True)[1])
-    return target, state, rows, int(accepted.sum())
+    return target, state, chosen, int(accepted.sum())
 
 
 def exchange_incomplete(
@@ -111,7 +132,7 @@ def exchange_incomplete(
     completed = component.draw_missing(rng, *known[1:], labels[where])
     data = target.data.copy()
     data[where] = completed
-    target = target._replace(data=data)
+    target = target._replace(data=read_only(data))
     state = sampler.resume(target, np.unique(labels, return_inverse=True)[1])
     return target, state, int(accepted.sum())
 

@@ -18,7 +18,13 @@ from pymc_dpsplit.components.arguments import positive_scalar
 from pymc_dpsplit.components.base import Component
 from pymc_dpsplit.variables import MissingEntries, MixtureRows, RandomMeasure
 from pymc_dpsplit.variables.measure import ROLES
-from pymc_dpsplit.variables.observed import Observed, latent_rows, read_observed
+from pymc_dpsplit.variables.observed import (
+    Observed,
+    latent_rows,
+    names_of_holes,
+    read_observed,
+    register_observed,
+)
 
 # Rows kept per draw: at least and at most, and as many as fit in so many bytes.
 _LEAST_ROWS, _MOST_ROWS = 10, 64
@@ -57,7 +63,8 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
         rest of the model.
     observed : array-like, pm.Data or expression, optional
         One observation per row: shape (N,) for a family of scalars such as `Normal`, else
-        (N, D).  NumPy, pandas, polars, xarray or nested lists.  Entries that are NaN or masked are
+        (N, D).  NumPy, pandas, polars, xarray or nested lists; `numpy.memmap`, Zarr and HDF5, see
+        the notes.  Entries that are NaN or masked are
         missing: the step imputes them as ``{name}_unobserved``, in the order of rows and then
         features.  Data less a mean that depends on other variables, as in ``y - X @ beta``, make
         the mixture one of the errors of a regression; the model then also has ``{name}_labels``.
@@ -95,6 +102,16 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
     dimension was changed.  ``{name}_labels`` holds N integers per draw; `var_names` of `pm.sample`
     leaves it out.
 
+    Large data.  float32 halves the memory: the data stay float32, all arithmetic is in float64,
+    and draws are those of the same numbers given as float64.  Other types become float64.
+    (`pm.Data` converts to PyTensor's ``floatX``.)  An array of 16 MiB or more, contiguous by rows,
+    is used where it is, without a copy: leave it as it is while the model is in use.  So is a
+    `numpy.memmap` of any size, which a sweep reads in order; a pickled model, and so a
+    process that samples a chain, opens its file by name.  A map of another type or layout, and
+    an array that is read in chunks, such as one of Zarr or an HDF5 data set, is read once and
+    written as it is needed to a temporary file (in the folder of Python's `tempfile`), which goes
+    when the model goes.  Data with missing entries are held in memory.
+
     Examples
     --------
     >>> import pymc as pm
@@ -128,9 +145,11 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
     occupied = measure[: op.n_measure]
     given = [concentration, *occupied, *hyperparameters]
     extra = _extras(name, data, measure, given, bare, data_dims, model)
-    rows = MixtureRows(target, bare, n_features, tuple(extra))
-    x = rows(_new_rng(), _number_of_rows(data, data_dims, model), *given, *extra.values())
-    return model.register_rv(x, name, observed=data.data, dims=data_dims)
+    rows = MixtureRows(target, bare, n_features, data.dtype, tuple(extra))
+    x: Any = rows(_new_rng(), _number_of_rows(data, data_dims, model), *given, *extra.values())
+    if data.data is None:
+        return model.register_rv(x, name, dims=data_dims)
+    return register_observed(x, name, data, data_dims, model)
 
 
 def _new_rng() -> Variable:
@@ -423,19 +442,8 @@ def _extras(
         op = MissingEntries(model.name_for(name), component, len(data.filling))
         entries: Any = op(_new_rng(), *data.holes, data.filling, mean, *given)
         dim = f"{model.name_for(name)}_hole"
-        model.add_coord(dim, _names_of_holes(data, data_dims, model))
+        model.add_coord(dim, names_of_holes(data, data_dims, model))
         model.register_rv(entries, f"{name}_unobserved", dims=(dim,))
         if data.mean is not None:
             extra["unobserved"] = entries
     return extra
-
-
-def _names_of_holes(data: Observed, data_dims: tuple[str, ...] | None, model: Model) -> list[str]:
-    """Name each missing entry after its row and, if there are several, its feature."""
-    n_names = 1 if data.data.ndim == 1 else 2
-    columns = []
-    for axis in range(n_names):
-        known = model.coords.get(data_dims[axis]) if data_dims else None
-        index = data.holes[axis]
-        columns.append([str(i if known is None else known[i]) for i in index])
-    return [", ".join(names) for names in zip(*columns, strict=True)]

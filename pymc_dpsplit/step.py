@@ -21,7 +21,9 @@ from rich.progress import TextColumn
 from rich.table import Column
 
 from pymc_dpsplit import sampler
-from pymc_dpsplit.exchange import exchange, exchange_incomplete, impute
+from pymc_dpsplit.data.blocks import column_means
+from pymc_dpsplit.data.fixed_rows import read_only
+from pymc_dpsplit.exchange import LikelyRows, exchange, exchange_incomplete, impute
 from pymc_dpsplit.moves.partition import log_n_clusters
 from pymc_dpsplit.moves.slice import slice_draw
 from pymc_dpsplit.moves.start import draw_n_start
@@ -205,7 +207,7 @@ class DPSplitMerge(BlockedStep):
 
     def _centre(self, rows: np.ndarray) -> None:
         """Take the observations relative to their mean, for the sake of rounding."""
-        self._shift = rows.mean(0, dtype=np.float64)
+        self._shift = column_means(rows)
         self._data = rows
         self._made_for: Any = None
 
@@ -259,7 +261,7 @@ class DPSplitMerge(BlockedStep):
         reading = self._reader.read(point)
         if not self._reader.rows_are_fixed:
             self._centre(reading.rows)
-        target = sampler.Target(self._prior_of(reading), self._data, reading.alpha)
+        target = sampler.Target(self._prior_of(reading), read_only(self._data), reading.alpha)
         state = self._chain_state(target, point)
         plan = self._planned(target, state)
         state, tally = sampler.advance(self._form(), target, state, self.rng, plan, self._threads())
@@ -293,7 +295,8 @@ class DPSplitMerge(BlockedStep):
             return log_prior + log_n_clusters(n_clusters, n_obs, alpha)
 
         value = slice_draw(log_density, float(point[name]), 1.0, self.rng)
-        return target._replace(alpha=prior(value)[1]), {name: np.asarray(value)}
+        kept = np.asarray(value, point[name].dtype)
+        return target._replace(alpha=prior(value)[1]), {name: kept}
 
     def _exchanged(
         self,
@@ -310,19 +313,20 @@ class DPSplitMerge(BlockedStep):
             target, state, total = exchange_incomplete(
                 component, reading.values, target, state, rows, self._incomplete, self.rng
             )
-        if self._likelihood is None:
+        if self._likelihood is None or not self.options.exchanges:
             return target, state, point, total
         self._likelihood.hold(point)
         log_likelihood, single = self._likelihood.evaluate, plan._replace(n_iterations=1)
+        present = LikelyRows(rows, log_likelihood(rows))
         for _ in range(self.options.exchanges):
-            target, state, rows, n_accepted = exchange(
-                component, reading.values, target, state, rows, log_likelihood, self.rng
+            target, state, present, n_accepted = exchange(
+                component, reading.values, target, state, present, log_likelihood, self.rng
             )
             state, more = sampler.advance(self._form(), target, state, self.rng, single)
             tally += more
             total += n_accepted
         name = self.mixture.name
-        return target, state, {**point, name: rows.reshape(point[name].shape)}, total
+        return target, state, {**point, name: present.rows.reshape(point[name].shape)}, total
 
     def _redrawn(
         self,

@@ -163,11 +163,14 @@ def _digest(model: Model) -> str:
         elif isinstance(var, SharedVariable):
             values.append(var.get_value(borrow=True))
     arrays = [np.ascontiguousarray(value) for value in values if isinstance(value, np.ndarray)]
-    digests = [
-        hashlib.sha256(f"{array.dtype} {array.shape} ".encode() + array.tobytes()).digest()
-        for array in arrays
-    ]
-    return hashlib.sha256(b"".join(sorted(digests))).hexdigest()
+    return hashlib.sha256(b"".join(sorted(map(_digest_of, arrays)))).hexdigest()
+
+
+def _digest_of(array: np.ndarray) -> bytes:
+    digest = hashlib.sha256(f"{array.dtype} {array.shape} ".encode())
+    # The bytes where they are: data may fill the memory.
+    digest.update(array.reshape(-1).view(np.uint8).data)
+    return digest.digest()
 
 
 def _differences(then: Any, now: Any) -> tuple[Any, Any]:

@@ -4,6 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from pymc_dpsplit.data.blocks import count_where
+from pymc_dpsplit.data.fixed_rows import memory_map_of, read_only
+from pymc_dpsplit.data.spool import is_chunked, spooled
+
 _LONGEST_SHOWN = 60
 
 
@@ -17,28 +21,39 @@ def _shown(value: Any) -> str:
     return f"<{kind}>" if shape is None else f"<{kind} of shape {tuple(shape)}>"
 
 
-def _real_array(value: Any) -> tuple[np.ndarray, str]:
-    """Convert to float64; return the array, and what is wrong with `value` ("" if nothing is).
+def _numeric_array(value: Any) -> tuple[Any, str]:
+    """Convert to an array of numbers; return it, and what is wrong with `value` ("" if nothing is).
 
+    Only arrays of objects are converted to float64: others keep their type, and where they are.
     NumPy alone would read numbers off strings, drop imaginary parts and ignore masks.
     """
     nothing = np.empty(0)
     if isinstance(value, np.ma.MaskedArray):
-        value = np.ma.filled(value.astype(object), np.nan) if np.any(value.mask) else value.data
+        value = _without_mask(value)
     try:
-        array = value.to_numpy() if hasattr(value, "to_numpy") else np.asarray(value)
+        array = value.to_numpy() if hasattr(value, "to_numpy") else value
+        array = array if is_chunked(array) else np.asanyarray(array)
     except ValueError:
         return nothing, "is ragged: its rows differ in length"
-    if array.dtype.kind not in "biufO":
+    kind = getattr(array.dtype, "kind", "")
+    if kind not in tuple("biufO") or (kind == "O" and is_chunked(array)):
         return nothing, f"has dtype {array.dtype}, which is not numeric"
-    if array.dtype.kind == "O":
+    if kind == "O":
         odd = [type(v).__name__ for v in array.flat if isinstance(v, str | bytes | complex)]
         if odd:
             return nothing, f"holds entries of type {odd[0]}, which are not numbers"
-    try:
-        return array.astype(np.float64), ""
-    except (TypeError, ValueError, OverflowError):
-        return nothing, "holds entries that are not numbers"
+        try:
+            return array.astype(np.float64), ""
+        except (TypeError, ValueError, OverflowError):
+            return nothing, "holds entries that are not numbers"
+    return array, ""
+
+
+def _without_mask(value: Any) -> np.ndarray:
+    """Data of a masked array, NaN where masked."""
+    if not np.any(value.mask):
+        return value.data
+    return value.filled(np.nan) if value.dtype.kind == "f" else value.astype(object).filled(np.nan)
 
 
 def as_floats(name: str, value: Any) -> np.ndarray:
@@ -59,12 +74,13 @@ def as_floats(name: str, value: Any) -> np.ndarray:
     ValueError
         If it is not of real numbers, not rectangular, or not finite.
     """
-    array, fault = _real_array(value)
+    array, fault = _numeric_array(value)
     if fault or np.asarray(value).dtype == bool:
         raise ValueError(
             f"{name}={_shown(value)} {fault or 'is a truth value'}; give a number, an array of "
             "numbers or a PyMC variable."
         )
+    array = np.array(array, np.float64)
     if not np.isfinite(array).all():
         raise ValueError(
             f"{name}={_shown(value)} has NaN or infinite entries; give finite numbers."
@@ -133,31 +149,77 @@ def positive_definite(name: str, value: Any, n_features: int) -> np.ndarray:
 
 
 def rows_of(observed: Any, row_ndim: int, may_miss: bool = False) -> np.ndarray:
-    """Check observations as numbers: finite, not empty, (N,) or (N, D); return (N, D).
+    """Check observations as numbers: finite, not empty, (N,) or (N, D).
 
-    With `may_miss`, entries may be masked or NaN; they come back as NaN.
+    Parameters
+    ----------
+    observed : array-like
+    row_ndim : int
+        0 for shape (N,), 1 for (N, D).
+    may_miss : bool
+        Whether entries may be masked or NaN; they come back as NaN.
+
+    Returns
+    -------
+    ndarray of float64 or float32, shape (N, D)
+        What kernels take, see `data.fixed_rows.read_only`.  A view of `observed` where that is an
+        array of one of these types, contiguous by rows; else a copy, in memory, or in a
+        temporary file if `observed` is itself a memory map or an array that is read in chunks.
+
+    Raises
+    ------
+    ValueError
+        With one sentence that names the fault and the remedy.
     """
-    array, fault = _real_array(observed)
+    array, fault = _numeric_array(observed)
     if fault:
         raise ValueError(f"observed {fault}; give numbers, and encode categories first.")
-    if array.ndim != row_ndim + 1:
+    _refuse_shape(tuple(array.shape), row_ndim)
+    rows = _in_place(array)
+    rows = read_only(rows.reshape(len(rows), -1))
+    _refuse_entries(rows, may_miss)
+    return rows
+
+
+def _refuse_shape(shape: tuple[int, ...], row_ndim: int) -> None:
+    if len(shape) != row_ndim + 1:
         wanted = "(N,)" if row_ndim == 0 else "(N, D)"
         other = "MvNormal or DiagNormal" if row_ndim == 0 else "Normal"
         raise ValueError(
-            f"observed has shape {array.shape}, but this component takes shape {wanted}; "
+            f"observed has shape {shape}, but this component takes shape {wanted}; "
             f"reshape the data or use {other}."
         )
-    if array.size == 0:
+    if 0 in shape:
         raise ValueError(
-            f"observed is empty (shape {array.shape}); give at least one row and one feature."
+            f"observed is empty (shape {shape}); give at least one row and one feature."
         )
-    is_bad = np.isinf(array) if may_miss else ~np.isfinite(array)
-    if is_bad.any():
-        n_bad, kind = int(is_bad.sum()), "infinite" if may_miss else "NaN or infinite"
+
+
+def _in_place(array: Any) -> np.ndarray:
+    """Return an array as kernels can read it: itself, or converted, on disk if it comes from there.
+
+    They read float64 and float32 of this machine's byte order, rows one after the other.
+    """
+    is_single = array.dtype.kind == "f" and array.dtype.itemsize == 4
+    dtype = np.dtype(np.float32 if is_single else np.float64)
+    if is_chunked(array):
+        return spooled(array, dtype)
+    if array.dtype == dtype and array.flags.c_contiguous and array.flags.aligned:
+        return array
+    if memory_map_of(array) is not None:
+        return spooled(array, dtype)
+    return np.array(array, dtype, order="C")
+
+
+def _refuse_entries(rows: np.ndarray, may_miss: bool) -> None:
+    n_infinite = count_where(np.isinf, rows)
+    n_missing = count_where(np.isnan, rows)
+    n_bad = n_infinite if may_miss else n_infinite + n_missing
+    if n_bad:
+        kind = "infinite" if may_miss else "NaN or infinite"
         raise ValueError(
             f"observed has {n_bad} {kind} entr{'y' if n_bad == 1 else 'ies'}, which nobody can "
             "impute here; drop those rows or fill them in first."
         )
-    if np.isnan(array).all():
+    if n_missing == rows.size:
         raise ValueError("observed has no entry that is not missing; give at least one.")
-    return np.ascontiguousarray(array.reshape(array.shape[0], -1))

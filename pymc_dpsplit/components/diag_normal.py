@@ -17,6 +17,7 @@ import numpy as np
 
 from pymc_dpsplit.components import base
 from pymc_dpsplit.components.arguments import positive_vector, real_vector, rows_of
+from pymc_dpsplit.data.blocks import moments_of
 from pymc_dpsplit.kernels.jit import kernel
 from pymc_dpsplit.kernels.random import draw_log_gamma
 from pymc_dpsplit.kernels.tiles import TILE, load_dense_tile
@@ -199,24 +200,6 @@ class DiagNormal(base.Component):
         # Features are independent, so what is known of a row says nothing about the rest.
         drawn = self.draw_rows(rng, parameters, labels).reshape(rows.shape)
         return np.where(is_missing, drawn, rows)
-
-
-def moments_of(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and variance of the entries present in each column.
-
-    Columns that do not vary get a positive variance, that of another column or 1.
-    """
-    empty = np.flatnonzero(np.isnan(rows).all(0))
-    if len(empty):
-        raise ValueError(
-            f"observed has no entry in column {empty[0]}, so its scale is not known; leave the "
-            "column out, or give the hyperparameters yourself."
-        )
-    variance = np.nanvar(rows, axis=0)
-    # The variance of equal numbers, as computed, may be a rounding error above zero.
-    varies = (np.nanmax(rows, axis=0) > np.nanmin(rows, axis=0)) & (variance > 0)
-    stand_in = variance[varies].min() if varies.any() else 1.0
-    return np.nanmean(rows, axis=0), np.where(varies, variance, stand_in)
 
 
 @kernel

@@ -23,7 +23,7 @@ from pymc_dpsplit.components.arguments import (
     real_vector,
     rows_of,
 )
-from pymc_dpsplit.components.diag_normal import moments_of
+from pymc_dpsplit.data.blocks import moments_of
 from pymc_dpsplit.kernels.linalg import invert_lower, log_diagonal_sum
 from pymc_dpsplit.kernels.normal_wishart import draw_whitening, fill_posterior, set_density
 from pymc_dpsplit.kernels.quadratic import fill_squared_norm, padded

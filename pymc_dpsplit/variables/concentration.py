@@ -39,7 +39,7 @@ class ConcentrationPrior:
         others = [rv for rv in dependents_of(root, model) if rv not in own]
         (alpha,) = model.replace_rvs_by_values([mixture.alpha])
         outputs = [model.logp(vars=[root, *others]), alpha]
-        self.value_name = str(value.name)
+        self.value_name, self._dtype = str(value.name), value.type.dtype
         self._held = HeldValues(model, value, point)
         self._function = compile_function(
             [value], self._held.replace(outputs), on_unused_input="ignore"
@@ -50,7 +50,7 @@ class ConcentrationPrior:
         self._held.set(point)
 
         def evaluate(value: float) -> tuple[float, float]:
-            log_density, alpha = self._function(np.asarray(value))
+            log_density, alpha = self._function(np.asarray(value, self._dtype))
             return float(log_density), float(alpha)
 
         return evaluate

@@ -8,6 +8,8 @@ from pytensor.graph.basic import Apply, Variable
 from pytensor.tensor.type import TensorType
 
 from pymc_dpsplit.components.base import Component
+from pymc_dpsplit.data.blocks import column_means, count_where
+from pymc_dpsplit.data.fixed_rows import read_only
 from pymc_dpsplit.moves.density import fill_log_mixture
 from pymc_dpsplit.moves.patterns import patterns_of
 from pymc_dpsplit.variables.inputs import named_parameters
@@ -39,7 +41,7 @@ def log_mixture_density(
     Parameters
     ----------
     component : Component
-    rows : ndarray of float64, shape (N, D)
+    rows : ndarray of float64 or float32, shape (N, D)
         At least one row.
     weights : ndarray of float64, shape (K,)
     remainder : float
@@ -51,13 +53,39 @@ def log_mixture_density(
     -------
     ndarray of float64, shape (N,)
     """
-    shift = rows.mean(0)
+    shift = column_means(rows)
     prior = component.prior(values, shift)
     params = component.pack(parameters, shift)
     with np.errstate(divide="ignore"):
         log_weights, log_rest = np.log(weights), float(np.log(remainder))
     out = np.empty(len(rows))
-    fill_log_mixture(prior, np.ascontiguousarray(rows), log_weights, params, log_rest, out)
+    fill_log_mixture(prior, read_only(rows), log_weights, params, log_rest, out)
+    return out
+
+
+def _log_density_of_present(
+    component: Component,
+    rows: np.ndarray,
+    weights: np.ndarray,
+    remainder: float,
+    parameters: Mapping[str, np.ndarray],
+    values: Mapping[str, np.ndarray],
+) -> np.ndarray:
+    """Log density (N,) of the entries present in each row (N, D), the others integrated out."""
+    # A row without any entry has density one.
+    out = np.zeros(len(rows))
+    for features, chosen in patterns_of(np.isnan(rows)):
+        if len(features) == rows.shape[1]:
+            law = parameters, values
+        elif len(features):
+            law = (
+                component.restrict_parameters(parameters, features),
+                component.restrict(values, features),
+            )
+        else:
+            continue
+        present = rows[np.ix_(chosen, features)]
+        out[chosen] = log_mixture_density(component, present, weights, remainder, *law)
     return out
 
 
@@ -90,25 +118,12 @@ class MixtureLogDensity(ObjectModeOp):
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Any) -> None:
         value, n_clusters, new_weight, weights, *rest = inputs
         rows = np.asarray(value).reshape(value.shape[0], -1)
-        # A row without any entry has density one.
-        out = np.zeros(rows.shape[0])
-        output_storage[0][0] = out
         weights, remainder = kept_weights(n_clusters, new_weight, weights)
-        parameters, values = named_parameters(self.component, rest, len(weights))
-        for features, chosen in patterns_of(np.isnan(rows)):
-            if len(features) == rows.shape[1]:
-                law = parameters, values
-            elif len(features):
-                law = (
-                    self.component.restrict_parameters(parameters, features),
-                    self.component.restrict(values, features),
-                )
-            else:
-                continue
-            present = rows if len(chosen) == len(rows) else rows[chosen]
-            out[chosen] = log_mixture_density(
-                self.component, present[:, features], weights, remainder, *law
-            )
+        law = weights, remainder, *named_parameters(self.component, rest, len(weights))
+        # Complete rows, which may be many, are neither copied nor looked at all at once.
+        has_holes = count_where(np.isnan, rows) > 0
+        density = _log_density_of_present if has_holes else log_mixture_density
+        output_storage[0][0] = density(self.component, rows, *law)
 
     @override
     def pullback(

@@ -3,6 +3,7 @@
 import warnings
 from typing import Any
 
+from pytensor.graph.basic import Apply
 from pytensor.graph.op import Op
 from pytensor.link.numba.dispatch.basic import generate_fallback_impl, numba_funcify
 
@@ -17,6 +18,8 @@ class ObjectModeOp(Op):
 
 @numba_funcify.register(ObjectModeOp)
 def _call_perform(op: ObjectModeOp, node: Any = None, **kwargs: Any) -> Any:
+    # numba writes the node into what it compiles, and with it any data among its inputs.
+    bare = Apply(op, [var.type() for var in node.inputs], [var.type() for var in node.outputs])
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Numba will use object mode")
-        return generate_fallback_impl(op, node=node, **kwargs)
+        return generate_fallback_impl(op, node=bare, **kwargs)

@@ -1,22 +1,30 @@
 """What a user gives as `observed`, taken apart: data, their mean, and what is missing."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
 from pymc.data import MinibatchOp
+from pymc.model import Model
 from pymc.pytensorf import rvs_in_graph
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.traversal import ancestors, graph_inputs
 from pytensor.scalar.basic import Add, Neg, Sub
 from pytensor.tensor.elemwise import Elemwise
+from pytensor.tensor.sharedvar import TensorSharedVariable
+from pytensor.tensor.type import TensorType
 from scipy import sparse
 
 from pymc_dpsplit.components.arguments import rows_of
 from pymc_dpsplit.components.base import Component
+from pymc_dpsplit.data.blocks import holes_of
+from pymc_dpsplit.data.fixed_rows import fixed, memory_map_of
+
+# An array of fewer bytes is copied, so that what is done to it later changes no model.
+_COPIED_BELOW = 2**24
 
 
 @dataclass(frozen=True)
@@ -45,6 +53,12 @@ class Observed:
     filling: np.ndarray
 
     @property
+    def dtype(self) -> str:
+        """Type of the observed or latent variable: that of the data, if kernels read it."""
+        is_single = self.data is not None and self.mean is None
+        return "float32" if is_single and self.data.type.dtype == "float32" else "float64"
+
+    @property
     def is_labelled(self) -> bool:
         """Whether other variables depend on the labels, which then are variables too."""
         return self.data is None or self.mean is not None
@@ -57,11 +71,40 @@ def latent_rows(n_obs: int, n_features: int) -> Observed:
 
 
 def _with_holes(data: Any, mean: Any, rows: np.ndarray) -> Observed:
-    where, features = np.nonzero(np.isnan(rows))
-    n_present = (~np.isnan(rows)).sum(0)
-    means = np.nansum(rows, axis=0) / np.maximum(n_present, 1)
     n_obs, n_features = rows.shape
-    return Observed(data, mean, (n_obs, n_features), (where, features), means[features])
+    where, features = holes_of(rows)
+    filling = np.empty(0)
+    if len(where):
+        n_present = n_obs - np.bincount(features, minlength=n_features)
+        means = np.nansum(rows, axis=0, dtype=np.float64) / np.maximum(n_present, 1)
+        filling = means[features]
+    return Observed(data, mean, (n_obs, n_features), (where, features), filling)
+
+
+def values_of(data: Any) -> np.ndarray:
+    """Numbers behind an expression of data alone, without a copy where there is no need of one."""
+    if isinstance(data, SharedVariable):
+        return data.get_value(borrow=True)
+    return data.data if isinstance(data, Constant) else data.eval()
+
+
+def _as_variable(values: np.ndarray, is_complete: bool) -> Variable:
+    """Data as a variable of the graph.
+
+    Complete data are a shared variable, of which PyTensor uses the array where it is; it would
+    hash a constant, compare it entry by entry and write it into compiled code.  Of incomplete data
+    it works out the holes, which for a constant is done once.
+    """
+    if not is_complete:
+        return pt.constant(np.array(values))
+    of = TensorType(values.dtype, shape=values.shape)
+    return TensorSharedVariable(of, fixed(values), strict=True)
+
+
+def _of_its_own(values: np.ndarray) -> np.ndarray:
+    """Values, copied if that costs little."""
+    stays = values.nbytes >= _COPIED_BELOW or memory_map_of(values) is not None
+    return values if stays else values.copy()
 
 
 def read_observed(observed: Any, component: Component) -> Observed:
@@ -89,20 +132,61 @@ def read_observed(observed: Any, component: Component) -> Observed:
         )
     if not isinstance(observed, Variable):
         rows = rows_of(observed, component.row_ndim, may_miss=True)
-        shape = rows.shape if component.row_ndim else rows.shape[:1]
-        # A constant, as PyMC would split an array with missing entries in two variables.
-        return _with_holes(pt.constant(rows.reshape(shape)), None, rows)
+        values = _of_its_own(rows if component.row_ndim else rows[:, 0])
+        found = _with_holes(None, None, rows)
+        return replace(found, data=_as_variable(values, is_complete=not len(found.filling)))
     _refuse_minibatch(observed)
     data, mean = _split_mean(observed) if rvs_in_graph(observed) else (observed, None)
     if not all(isinstance(root, SharedVariable | Constant) for root in graph_inputs([data])):
         raise ValueError(
             f"observed={observed} depends on variables that are not data; give an array or pm.Data."
         )
-    array = data.eval()
+    array = values_of(data)
     rows = rows_of(array, component.row_ndim, may_miss=True)
     if mean is not None:
         _refuse_broadcasting(array.shape, mean)
     return _with_holes(data, mean, rows)
+
+
+def register_observed(
+    x: Any, name: str, observed: Observed, dims: tuple[str, ...] | None, model: Model
+) -> Variable:
+    """Make a variable an observed one of a model, as `Model.register_rv` does.
+
+    That would convert the data to ``floatX``, in another array of their size.
+
+    Parameters
+    ----------
+    x : TensorVariable
+    name : str
+    observed : Observed
+    dims : tuple of str, optional
+    model : pymc.Model
+
+    Returns
+    -------
+    TensorVariable
+        `x`, named.
+    """
+    x.name = model.name_for(name)
+    for axis, dim in enumerate(dims or ()):
+        if dim not in model.dim_lengths:
+            model.add_coord(dim, values=None, length=x.shape[axis])
+    value = observed.data.astype(observed.dtype)
+    model.create_value_var(x, transform=None, default_transform=None, value_var=value)
+    model.add_named_variable(x, dims)
+    model.observed_RVs.append(x)
+    return x
+
+
+def names_of_holes(observed: Observed, dims: tuple[str, ...] | None, model: Model) -> list[str]:
+    """Name each missing entry after its row and, if there are several, its feature."""
+    columns = []
+    for axis in range(observed.data.ndim):
+        known = model.coords.get(dims[axis]) if dims else None
+        index = observed.holes[axis]
+        columns.append([str(i if known is None else known[i]) for i in index])
+    return [", ".join(names) for names in zip(*columns, strict=True)]
 
 
 def _refuse_broadcasting(data: tuple[int, ...], mean: Any) -> None:

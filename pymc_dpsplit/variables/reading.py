@@ -10,7 +10,9 @@ from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import ancestors, explicit_graph_inputs, walk
 
 from pymc_dpsplit.components.arguments import rows_of
+from pymc_dpsplit.data.fixed_rows import FixedRows, fixed
 from pymc_dpsplit.variables.lookup import MixtureVariables
+from pymc_dpsplit.variables.observed import values_of
 
 # Random points at which alpha and the hyperparameters are tried before sampling, and how many may
 # fail: matrices that are positive definite by construction may still be singular by rounding.
@@ -25,8 +27,8 @@ class Reading(NamedTuple):
     alpha : float
     values : dict
         Hyperparameters, checked; the same object in every reading if they cannot change.
-    rows : ndarray of float64, shape (N, D)
-        Observations, complete.
+    rows : ndarray of float64 or float32, shape (N, D)
+        Observations, complete; not to be written to.
     """
 
     alpha: float
@@ -58,7 +60,11 @@ class Reader:
         *numbers, data = outputs
         self._fixed_rows: np.ndarray | None = None
         if not _depend(data, inputs):
-            self._fixed_rows = self._checked(np.asarray(data.eval()))
+            values = values_of(data)
+            rows = self._checked(values)
+            # The array of the graph itself where it will do: pickled with it, it is pickled once.
+            is_same = isinstance(values, FixedRows) and values.ndim == rows.ndim
+            self._fixed_rows = values if is_same else fixed(rows)
             outputs = numbers
         # What does not move is evaluated once: most models fix all but alpha.
         self._moving = [at for at, output in enumerate(outputs) if _depend(output, inputs)]

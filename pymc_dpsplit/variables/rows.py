@@ -37,6 +37,8 @@ class MixtureRows(ObjectModeOp, RNGConsumerOp, MeasurableOp):
     component : Component
     n_features : int
         Number of features D of an observation.
+    dtype : {"float64", "float32"}
+        Of the rows: that of the data, so that these need not be converted.
     extras : tuple of str
         What the rows depend on beside the measure.  Nothing: an observed mixture, whose density
         has the labels summed out.
@@ -45,17 +47,23 @@ class MixtureRows(ObjectModeOp, RNGConsumerOp, MeasurableOp):
         ``"unobserved"``: the same, the missing entries of its data being variables.
     """
 
-    __props__ = ("target", "component", "n_features", "extras")
+    __props__ = ("target", "component", "n_features", "dtype", "extras")
     _print_name = ("DPMixture", r"\operatorname{DPMixture}")
     name = "DPMixture"
     default_output = 1
 
     def __init__(
-        self, target: str, component: Component, n_features: int, extras: tuple[str, ...]
+        self,
+        target: str,
+        component: Component,
+        n_features: int,
+        dtype: str,
+        extras: tuple[str, ...],
     ) -> None:
         self.target = target
         self.component = component
         self.n_features = n_features
+        self.dtype = dtype
         self.extras = extras
 
     @property
@@ -81,7 +89,7 @@ class MixtureRows(ObjectModeOp, RNGConsumerOp, MeasurableOp):
         rng, n_rows, *rest = inputs
         n_rows = pt.as_tensor(n_rows).astype("int64")
         _, static = infer_static_shape(self._shape(n_rows))
-        out = TensorType("float64", static)()
+        out = TensorType(self.dtype, static)()
         tensors = [pt.as_tensor(value) for value in rest]
         return Apply(self, [rng, n_rows, *tensors], [rng.type(), out])
 
@@ -110,7 +118,8 @@ class MixtureRows(ObjectModeOp, RNGConsumerOp, MeasurableOp):
             labels = draw_labels(rng, int(n_rows), float(alpha), weights)
         rows = draw_labelled_rows(rng, self.component, labels, parameters, values)
         output_storage[0][0] = rng
-        output_storage[1][0] = rows + extra["mean"] if "mean" in extra else rows
+        rows = rows + extra["mean"] if "mean" in extra else rows
+        output_storage[1][0] = rows.astype(self.dtype, copy=False)
 
     @override
     def __str__(self) -> str:
@@ -158,9 +167,12 @@ def centred_rows(value: Any, extra: Mapping[str, Any]) -> Any:
 
     Returns
     -------
-    TensorVariable of float64, shape (N,) or (N, D)
+    TensorVariable, shape (N,) or (N, D)
+        Of float64, or of float32 if the values are and there is nothing to change.
     """
-    rows = pt.as_tensor(value).astype("float64")
+    rows = pt.as_tensor(value)
+    if extra or rows.type.dtype != "float32":
+        rows = rows.astype("float64")
     if "unobserved" in extra:
         holes = pt.isnan(rows).nonzero()
         rows = pt.set_subtensor(rows[holes], extra["unobserved"])
@@ -177,7 +189,8 @@ class CentralRows(ObjectModeOp):
 
     @override
     def make_node(self, *inputs: Any) -> Apply:
-        return Apply(self, list(inputs), [TensorType("float64", (None,) * (1 + self._ndim))()])
+        out = TensorType(self.rows.dtype, (None,) * (1 + self._ndim))()
+        return Apply(self, list(inputs), [out])
 
     @property
     def _ndim(self) -> int:
@@ -190,7 +203,8 @@ class CentralRows(ObjectModeOp):
         central = component.central(named_hyperparameters(component, hyperparameters))
         one = {name: value[None] for name, value in central.items()}
         labels = np.zeros(int(n_rows), np.int64)
-        output_storage[0][0] = component.draw_rows(np.random.default_rng(0), one, labels)
+        rows = component.draw_rows(np.random.default_rng(0), one, labels)
+        output_storage[0][0] = rows.astype(self.rows.dtype, copy=False)
 
 
 @_support_point.register(MixtureRows)

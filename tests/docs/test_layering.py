@@ -17,7 +17,7 @@ import pytest
 PACKAGE = "pymc_dpsplit"
 ROOT = Path(__file__).resolve().parents[2]
 
-_PARTS = {"kernels", "components", "moves"}
+_PARTS = {"data", "kernels", "components", "moves"}
 _CORE = _PARTS | {"sampler", "plan", "threads", "exchange", "options", "report", "variables"}
 _FACES = {"checkpoint", "convergence", "refusals", "mixture", "step", "posterior"}
 _ALL = _CORE | _FACES | {"demo", "cli", PACKAGE}
@@ -25,8 +25,9 @@ _ALL = _CORE | _FACES | {"demo", "cli", PACKAGE}
 # Each unit with the other units it may import.  The package itself, that is its public names,
 # is a unit too.
 MAY_IMPORT: dict[str, set[str]] = {
+    "data": set(),
     "kernels": set(),
-    "components": {"kernels"},
+    "components": {"data", "kernels"},
     "moves": {"components", "kernels"},
     "sampler": _PARTS,
     "plan": _PARTS | {"sampler"},
@@ -53,6 +54,7 @@ _ARVIZ = {"arviz", "arviz_base", "arviz_plots", "arviz_stats"}
 
 # Each unit with the packages it may import beside the standard library.
 THIRD_PARTY: dict[str, set[str]] = {
+    "data": {"numpy"},
     "kernels": {"numpy", "numba"},
     "components": _NUMERICS,
     "moves": _NUMERICS,

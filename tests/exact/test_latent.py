@@ -126,8 +126,9 @@ def test_latent_vectors_are_exact(exchanges: int) -> None:
 @pytest.mark.control
 def test_exchange_that_accepts_everything_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*arguments: Any) -> Any:
-        *before, _, rng = arguments
-        return exchange(*before, lambda rows: np.zeros(len(rows)), rng)
+        *before, present, _, rng = arguments
+        flat = present._replace(log_likelihood=np.zeros(len(present.rows)))
+        return exchange(*before, flat, lambda rows: np.zeros(len(rows)), rng)
 
     monkeypatch.setattr("pymc_dpsplit.step.exchange", broken)
     assert p_value(each, truth()) < LEVEL

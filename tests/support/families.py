@@ -12,6 +12,7 @@ import pymc_dpsplit as dps
 from pymc_dpsplit import sampler
 from pymc_dpsplit.components.arguments import rows_of
 from pymc_dpsplit.components.base import Component
+from pymc_dpsplit.data.blocks import column_means
 from tests.reference import families as naive
 from tests.support.datasets import HYPERPARAMETERS
 
@@ -43,7 +44,7 @@ def twin_of(name: str, n_features: int) -> Any:
 
 def target_of(component: Component, rows: np.ndarray, alpha: float) -> sampler.Target:
     """Target of the sampler for rows (N, D)."""
-    shift = rows.mean(0)
+    shift = column_means(rows)
     values = component.check(component.hyperparameters, rows.shape[1])
     data = rows_of(rows, 1)
     return sampler.Target(component.prior(values, shift), data, alpha)

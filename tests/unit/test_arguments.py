@@ -134,7 +134,9 @@ def test_definiteness_is_judged_relative_to_units():
 OBSERVED = {
     "list": ROWS,
     "integers": np.array(ROWS, dtype=int),
-    "float32": np.array(ROWS, dtype=np.float32),
+    "half": np.array(ROWS, dtype=np.float16),
+    "long double": np.array(ROWS, dtype=np.longdouble),
+    "other byte order": np.array(ROWS, dtype=">f8"),
     "objects": np.array(ROWS, dtype=object),
     "pandas": pd.DataFrame(ROWS),
     "pandas nullable": pd.DataFrame(ROWS).astype("Float64"),
@@ -151,6 +153,43 @@ def test_observations_are_converted(kind):
     assert rows.dtype == np.float64
     assert rows.flags.c_contiguous
     np.testing.assert_array_equal(rows, ROWS)
+
+
+SINGLE = {
+    "numpy": np.array(ROWS, dtype=np.float32),
+    "other byte order": np.array(ROWS, dtype=">f4"),
+    "fortran": np.asfortranarray(ROWS, dtype=np.float32),
+    "pandas": pd.DataFrame(ROWS, dtype=np.float32),
+    "polars": pl.DataFrame(ROWS, orient="row", schema=[("a", pl.Float32), ("b", pl.Float32)]),
+    "xarray": xr.DataArray(np.array(ROWS, dtype=np.float32)),
+    "unmasked": np.ma.masked_array(np.array(ROWS, dtype=np.float32), False),
+}
+
+
+@pytest.mark.parametrize("kind", SINGLE)
+def test_single_precision_is_kept(kind):
+    rows = rows_of(SINGLE[kind], 1)
+    assert rows.dtype == np.dtype(np.float32)
+    np.testing.assert_array_equal(rows, ROWS)
+
+
+def test_masked_single_precision_is_kept():
+    masked = np.ma.masked_array(np.array(ROWS, dtype=np.float32), np.eye(3, 2, dtype=bool))
+    rows = rows_of(masked, 1, may_miss=True)
+    assert rows.dtype == np.float32
+    np.testing.assert_array_equal(rows, [[np.nan, 2.0], [3.0, np.nan], [5.0, 7.0]])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("row_ndim", [0, 1])
+def test_rows_are_views_that_cannot_be_written_to(row_ndim, dtype):
+    observed = np.array(ROWS if row_ndim else LONG, dtype=dtype)
+    rows = rows_of(observed, row_ndim)
+    assert type(rows) is np.ndarray
+    assert rows.ndim == 2
+    assert np.shares_memory(rows, observed)
+    assert not rows.flags.writeable
+    assert observed.flags.writeable
 
 
 def test_truth_values_are_observations():

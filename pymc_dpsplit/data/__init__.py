@@ -1,0 +1,1 @@
+"""Observations as arrays: read in blocks, kept where they are, never written to."""
