@@ -14,12 +14,15 @@ from pymc_dpsplit.kernels.jit import kernel
 from pymc_dpsplit.moves.anchored import anchored_attempt
 from pymc_dpsplit.moves.assignment import (
     assign_strip,
-    finish_sweep,
+    begin_sweep,
+    complete_atoms,
+    lowest_slice,
     new_strip_stats,
-    prepare_sweep,
+    renumber,
     slice_sweep,
     strip_bounds,
     strip_count,
+    total_strips,
 )
 from pymc_dpsplit.moves.collapsed import collapsed_scan, collapsed_sweep
 from pymc_dpsplit.moves.greedy import greedy_attempt
@@ -192,17 +195,22 @@ def threaded_sweep(
     """
     prior, data, alpha = target
     labels, n_obs = state.labels, state.labels.shape[0]
-    log_weights, params, caps, *keys = prepare_sweep(prior, state.stats, labels, alpha, rng)
+    strips = [strip_bounds(n_obs, s) for s in range(strip_count(n_obs))]
+    *drawn, caps, slice_key, label_key = begin_sweep(prior, state.stats, n_obs, alpha, rng)
     # Out of a kernel a key is an int, which numba would take for a signed one.
-    prepared = log_weights, params, caps, *(np.uint64(key) for key in keys)
+    keys = np.uint64(slice_key), np.uint64(label_key)
+    lowest = min(pool.map(lambda strip: lowest_slice(labels, *strip, caps, keys[0]), strips))
+    params, caps = complete_atoms(prior, *drawn, n_obs, alpha, lowest, rng)
     strip_stats = new_strip_stats(prior, n_obs, caps.shape[0])
 
-    def assign(strip: int) -> None:
-        bounds = strip_bounds(n_obs, strip)
-        assign_strip(prior, data, labels, *bounds, *prepared, strip_stats[strip])
+    def assign(strip: tuple[int, int], stats: np.ndarray) -> None:
+        assign_strip(prior, data, labels, *strip, params, caps, *keys, stats)
 
-    list(pool.map(assign, range(strip_stats.shape[0])))
-    return finish_sweep(labels, strip_stats)
+    list(pool.map(assign, strips, strip_stats))
+    totals, renumbered = total_strips(strip_stats)
+    if len(renumbered) > len(totals):
+        list(pool.map(lambda strip: renumber(labels, *strip, renumbered), strips))
+    return totals
 
 
 class KernelForm(NamedTuple):

@@ -10,7 +10,7 @@ import numpy as np
 
 from pymc_dpsplit.kernels.jit import kernel
 
-TILE = 128
+TILE = 64
 
 
 @kernel
@@ -40,7 +40,6 @@ def load_dense_tile(x, shift, rows, tile):
     shift : ndarray of float64, shape (D,)
     rows : ndarray of int64, shape (TILE,)
     tile : ndarray of float64, shape (>= D * TILE,)
-        Features D and beyond are not touched: padding stays zero.
     """
     n_features = x.shape[1]
     for t in range(TILE):
