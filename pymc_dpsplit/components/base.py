@@ -28,6 +28,7 @@ from numba.core import types
 from numba.extending import overload
 
 from pymc_dpsplit.kernels.jit import FASTMATH
+from pymc_dpsplit.kernels.views import row_of
 
 Values = Mapping[str, Any]
 
@@ -364,7 +365,9 @@ def log_predictive(prior, data, i, cache):
 _implemented: set[tuple[Callable[..., Any], type]] = set()
 
 
-def implements(operation: Callable[..., Any], prior_class: type) -> Callable[..., Any]:
+def implements(
+    operation: Callable[..., Any], prior_class: type, inline: bool = False
+) -> Callable[..., Any]:
     """Register the decorated function as `operation` for priors of type `prior_class`.
 
     Parameters
@@ -373,6 +376,8 @@ def implements(operation: Callable[..., Any], prior_class: type) -> Callable[...
         One of the operations above.
     prior_class : type
         The NamedTuple class of the family's prior.
+    inline : bool
+        Whether the code is copied to where it is called, see `kernels.jit.inlined_kernel`.
 
     Returns
     -------
@@ -388,7 +393,8 @@ def implements(operation: Callable[..., Any], prior_class: type) -> Callable[...
             return implementation if is_ours and prior.instance_class is prior_class else None
 
         # Not strict: one chooser serves operations with different argument names.
-        overload(operation, jit_options=_OPTIONS, strict=False)(choose)
+        options = {**_OPTIONS, "forceinline": inline}
+        overload(operation, jit_options=options, strict=False)(choose)
         return implementation
 
     return register
@@ -403,6 +409,6 @@ def _choose_default(prior: Any, data: Any, members: Any, bounds: Any, stats: Any
     def add_one_by_one(prior, data, members, bounds, stats):
         for k in range(stats.shape[0]):
             for j in range(bounds[k], bounds[k + 1]):
-                add_row(prior, data, members[j], stats[k])
+                add_row(prior, data, members[j], row_of(stats, k))
 
     return add_one_by_one

@@ -24,13 +24,14 @@ from pymc_dpsplit.components.arguments import (
     rows_of,
 )
 from pymc_dpsplit.components.diag_normal import moments_of
+from pymc_dpsplit.kernels.jit import kernel
 from pymc_dpsplit.kernels.linalg import invert_lower, log_diagonal_sum
 from pymc_dpsplit.kernels.normal_wishart import draw_whitening, fill_posterior, set_density
 from pymc_dpsplit.kernels.outer import padded, sum_outer
 from pymc_dpsplit.kernels.quadratic import fill_log_normal
 from pymc_dpsplit.kernels.special import log_multigamma
 from pymc_dpsplit.kernels.tiles import TILE, load_dense_tile
-from pymc_dpsplit.kernels.views import part_of, square_of
+from pymc_dpsplit.kernels.views import part_of, row_of, square_of
 
 _LOG_2PI = math.log(2.0 * math.pi)
 _LOG_PI = math.log(math.pi)
@@ -304,7 +305,7 @@ def _load_tile(prior, data, rows, tile):
     load_dense_tile(data, prior.shift, rows, tile)
 
 
-@base.implements(base.fill_log_density, MvNormalPrior)
+@base.implements(base.fill_log_density, MvNormalPrior, inline=True)
 def _fill_log_density(prior, tile, params, out, scratch):
     d = prior.mu0.shape[0]
     centre, whitening = part_of(params, 1, d), square_of(params, 1 + d, d)
@@ -326,6 +327,48 @@ def _add_row(prior, data, i, stats):
 
 @base.implements(base.add_groups, MvNormalPrior)
 def _add_groups(prior, data, members, bounds, stats):
+    for k in range(stats.shape[0]):
+        if bounds[k + 1] > bounds[k]:
+            stats[k, 0] += bounds[k + 1] - bounds[k]
+            group = part_of(members, bounds[k], bounds[k + 1] - bounds[k])
+            if data.shape[1] == 1:
+                _add_scalars(prior.shift[0], data, group, row_of(stats, k))
+            elif data.shape[1] == 2:
+                _add_pairs(prior.shift[0], prior.shift[1], data, group, row_of(stats, k))
+    if data.shape[1] > 2:
+        _add_vectors(prior.shift, data, members, bounds, stats)
+
+
+@kernel
+def _add_scalars(shift, data, group, stats):
+    s, ss = 0.0, 0.0
+    for j in range(group.shape[0]):
+        x = data[group[j], 0] - shift
+        s += x
+        ss += x * x
+    stats[1] += s
+    stats[2] += ss
+
+
+@kernel
+def _add_pairs(shift0, shift1, data, group, stats):
+    s0, s1, s00, s10, s11 = 0.0, 0.0, 0.0, 0.0, 0.0
+    for j in range(group.shape[0]):
+        x0, x1 = data[group[j], 0] - shift0, data[group[j], 1] - shift1
+        s0 += x0
+        s1 += x1
+        s00 += x0 * x0
+        s10 += x1 * x0
+        s11 += x1 * x1
+    stats[1] += s0
+    stats[2] += s1
+    stats[3] += s00
+    stats[4] += s10
+    stats[5] += s11
+
+
+@kernel
+def _add_vectors(shift, data, members, bounds, stats):
     """Up to TILE observations of a group at a time become one product of matrices."""
     n_features = data.shape[1]
     width = padded(n_features)
@@ -334,11 +377,10 @@ def _add_groups(prior, data, members, bounds, stats):
     for k in range(stats.shape[0]):
         for first in range(bounds[k], bounds[k + 1], TILE):
             n_rows = min(TILE, bounds[k + 1] - first)
-            stats[k, 0] += n_rows
             for t in range(n_rows):
                 i = members[first + t]
                 for a in range(n_features):
-                    x = data[i, a] - prior.shift[a]
+                    x = data[i, a] - shift[a]
                     packed[t * width + a] = x
                     stats[k, 1 + a] += x
             sum_outer(packed, n_rows, width, square)

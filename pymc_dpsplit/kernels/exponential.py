@@ -63,7 +63,7 @@ def exp2_plainly(x):
     return _times_power(p, shifted)
 
 
-def emit_exp2(lanes: Lanes, x: Any) -> Any:
+def write_exp2(lanes: Lanes, x: Any) -> Any:
     """Write the code of `exp2_plainly` for a vector."""
     builder = lanes.builder
     x = lanes.larger(x, lanes.constant(_LOWEST))

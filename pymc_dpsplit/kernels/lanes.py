@@ -6,6 +6,7 @@ LANES numbers each.  A processor without fused multiply-adds has LANES == 0 and 
 the plain twin that each of these loops has.  Observations never mix: results do not depend on LANES.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import llvmlite.binding
@@ -52,6 +53,31 @@ def pointers(context: Any, builder: Any, sig: Any, args: Any) -> list[Any]:
         else value
         for kind, value in zip(sig.args, args, strict=True)
     ]
+
+
+def call_once_written(builder: Any, name: str, args: list[Any], write: Callable[..., None]) -> None:
+    """Call a function of the module that is being compiled, writing its code if it is new.
+
+    Unlike the code of an intrinsic it is not repeated where it is used, and
+    takes addresses instead of arrays.
+
+    Parameters
+    ----------
+    builder : llvmlite.ir.IRBuilder
+    name : str
+    args : list of llvmlite.ir.Value
+    write : callable
+        Given a builder and the arguments within the function.
+    """
+    kind = ir.FunctionType(ir.VoidType(), [arg.type for arg in args])
+    function = cgutils.get_or_insert_function(builder.module, kind, name)
+    if function.is_declaration:
+        function.linkage = "internal"
+        function.attributes.add("noinline")
+        inside = ir.IRBuilder(function.append_basic_block("entry"))
+        write(inside, *function.args)
+        inside.ret_void()
+    builder.call(function, args)
 
 
 class Lanes:

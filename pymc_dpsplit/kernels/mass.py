@@ -5,9 +5,9 @@ from typing import Any
 from numba.core import types
 from numba.extending import intrinsic
 
-from pymc_dpsplit.kernels.exponential import LOG2E, emit_exp2, exp2_plainly
-from pymc_dpsplit.kernels.jit import kernel
-from pymc_dpsplit.kernels.lanes import LANES, Lanes, index, pointers
+from pymc_dpsplit.kernels.exponential import LOG2E, write_exp2, exp2_plainly
+from pymc_dpsplit.kernels.jit import inlined_kernel, kernel
+from pymc_dpsplit.kernels.lanes import LANES, Lanes, call_once_written, index, pointers
 from pymc_dpsplit.kernels.tiles import TILE
 
 
@@ -38,7 +38,7 @@ def count_below_plainly(cumulative, n_rows, target, count):
             count[t] += 1 if cumulative[a, t] <= target[t] else 0
 
 
-def _emit_highest(lanes: Lanes, log_mass: Any, n_rows: Any, starts: list[Any]) -> list[Any]:
+def _write_highest(lanes: Lanes, log_mass: Any, n_rows: Any, starts: list[Any]) -> list[Any]:
     """Write the code that finds the largest element of each column of a block."""
     builder = lanes.builder
     highest = [lanes.variable(lanes.load(log_mass, t)) for t in starts]
@@ -50,28 +50,48 @@ def _emit_highest(lanes: Lanes, log_mass: Any, n_rows: Any, starts: list[Any]) -
     return [builder.load(best) for best in highest]
 
 
+def _write_accumulate(builder: Any, log_mass: Any, n_rows: Any, highest: Any, total: Any) -> None:
+    lanes = Lanes(builder)
+    minus_log2e = lanes.constant(-LOG2E)
+    with lanes.blocks(TILE) as (block, _):
+        starts = lanes.within(block)
+        tops = _write_highest(lanes, log_mass, n_rows, starts)
+        below = [builder.fmul(top, minus_log2e) for top in tops]
+        sums = [lanes.variable(lanes.constant(0.0)) for _ in starts]
+        with lanes.steps(index(0), n_rows, 1) as (a, _):
+            row = builder.mul(a, index(TILE))
+            for start, offset, running in zip(starts, below, sums, strict=True):
+                at = builder.add(row, start)
+                x = lanes.fma(lanes.load(log_mass, at), lanes.constant(LOG2E), offset)
+                value = builder.fadd(builder.load(running), write_exp2(lanes, x))
+                builder.store(value, running)
+                lanes.store(value, log_mass, at)
+        for start, top, running in zip(starts, tops, sums, strict=True):
+            lanes.store(top, highest, start)
+            lanes.store(builder.load(running), total, start)
+
+
+def _write_count(builder: Any, cumulative: Any, n_rows: Any, target: Any, count: Any) -> None:
+    lanes = Lanes(builder)
+    with lanes.blocks(TILE) as (block, _):
+        starts = lanes.within(block)
+        bounds = [lanes.load(target, t) for t in starts]
+        counts = [lanes.variable(lanes.int_constant(0)) for _ in starts]
+        with lanes.steps(index(0), n_rows, 1) as (a, _):
+            row = builder.mul(a, index(TILE))
+            for start, bound, found in zip(starts, bounds, counts, strict=True):
+                value = lanes.load(cumulative, builder.add(row, start))
+                is_below = builder.zext(builder.fcmp_ordered("<=", value, bound), lanes.ints)
+                builder.store(builder.add(builder.load(found), is_below), found)
+        for start, found in zip(starts, counts, strict=True):
+            lanes.store(builder.load(found), count, start)
+
+
 @intrinsic
 def _accumulate_by_lanes(typing_context, log_mass, n_rows, highest, total):
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        log_mass, n_rows, highest, total = pointers(context, builder, sig, args)
-        lanes = Lanes(builder)
-        minus_log2e = lanes.constant(-LOG2E)
-        with lanes.blocks(TILE) as (block, _):
-            starts = lanes.within(block)
-            tops = _emit_highest(lanes, log_mass, n_rows, starts)
-            below = [builder.fmul(top, minus_log2e) for top in tops]
-            sums = [lanes.variable(lanes.constant(0.0)) for _ in starts]
-            with lanes.steps(index(0), n_rows, 1) as (a, _):
-                row = builder.mul(a, index(TILE))
-                for start, offset, running in zip(starts, below, sums, strict=True):
-                    at = builder.add(row, start)
-                    x = lanes.fma(lanes.load(log_mass, at), lanes.constant(LOG2E), offset)
-                    value = builder.fadd(builder.load(running), emit_exp2(lanes, x))
-                    builder.store(value, running)
-                    lanes.store(value, log_mass, at)
-            for start, top, running in zip(starts, tops, sums, strict=True):
-                lanes.store(top, highest, start)
-                lanes.store(builder.load(running), total, start)
+        addresses = pointers(context, builder, sig, args)
+        call_once_written(builder, "accumulate", addresses, _write_accumulate)
         return context.get_dummy_value()
 
     return types.void(log_mass, n_rows, highest, total), generate
@@ -80,33 +100,21 @@ def _accumulate_by_lanes(typing_context, log_mass, n_rows, highest, total):
 @intrinsic
 def _count_by_lanes(typing_context, cumulative, n_rows, target, count):
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        cumulative, n_rows, target, count = pointers(context, builder, sig, args)
-        lanes = Lanes(builder)
-        with lanes.blocks(TILE) as (block, _):
-            starts = lanes.within(block)
-            bounds = [lanes.load(target, t) for t in starts]
-            counts = [lanes.variable(lanes.int_constant(0)) for _ in starts]
-            with lanes.steps(index(0), n_rows, 1) as (a, _):
-                row = builder.mul(a, index(TILE))
-                for start, bound, found in zip(starts, bounds, counts, strict=True):
-                    value = lanes.load(cumulative, builder.add(row, start))
-                    is_below = builder.zext(builder.fcmp_ordered("<=", value, bound), lanes.ints)
-                    builder.store(builder.add(builder.load(found), is_below), found)
-            for start, found in zip(starts, counts, strict=True):
-                lanes.store(builder.load(found), count, start)
+        addresses = pointers(context, builder, sig, args)
+        call_once_written(builder, "count_below", addresses, _write_count)
         return context.get_dummy_value()
 
     return types.void(cumulative, n_rows, target, count), generate
 
 
-@kernel
+@inlined_kernel
 def _accumulate(log_mass, n_rows, highest, total):
     """Replace log masses by running sums, relative to the largest mass of each observation.
 
     Parameters
     ----------
     log_mass : ndarray of float64, shape (>= n_rows, TILE)
-        Not all -inf in a column; overwritten by the sums of exp(log_mass - highest) over the rows so far.
+        Not all -inf in a column; overwritten by the sums of exp(log_mass - highest) so far.
     n_rows : int
         At least 1.
     highest, total : ndarrays of float64, shape (TILE,)
@@ -115,7 +123,7 @@ def _accumulate(log_mass, n_rows, highest, total):
     _accumulate_by_lanes(log_mass, n_rows, highest, total)
 
 
-@kernel
+@inlined_kernel
 def _count_below(cumulative, n_rows, target, count):
     """Count the running sums that do not exceed a target: the row that the target falls on.
 

@@ -5,8 +5,8 @@ from typing import Any
 from numba.core import types
 from numba.extending import intrinsic
 
-from pymc_dpsplit.kernels.jit import kernel
-from pymc_dpsplit.kernels.lanes import LANES, Lanes, index, pointers
+from pymc_dpsplit.kernels.jit import inlined_kernel, kernel
+from pymc_dpsplit.kernels.lanes import LANES, Lanes, call_once_written, index, pointers
 
 # Eight rows of the sum by one vector: as many accumulators as hide the latency of an addition.
 _ROWS = 8
@@ -30,30 +30,34 @@ def sum_outer_plainly(packed, n_rows, width, square):
                 square[a * width + b] += x * packed[i * width + b]
 
 
+def _write_sum_outer(builder: Any, packed: Any, n_rows: Any, width: Any, square: Any) -> None:
+    lanes = Lanes(builder)
+    with lanes.steps(index(0), width, _ROWS) as (a, _):
+        with lanes.steps(index(0), builder.add(a, index(_ROWS)), LANES) as (b, _):
+            sums = [lanes.variable(lanes.constant(0.0)) for _ in range(_ROWS)]
+            with lanes.steps(index(0), n_rows, 1) as (i, _):
+                row = builder.mul(i, width)
+                right = lanes.load(packed, builder.add(row, b))
+                left = builder.add(row, a)
+                for r, total in enumerate(sums):
+                    x = lanes.splat(lanes.scalar(packed, builder.add(left, index(r))))
+                    builder.store(lanes.fma(x, right, builder.load(total)), total)
+            for r, total in enumerate(sums):
+                at = builder.mul(builder.add(a, index(r)), width)
+                lanes.store(builder.load(total), square, builder.add(at, b))
+
+
 @intrinsic
 def _sum_outer_by_lanes(typing_context, packed, n_rows, width, square):
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        packed, n_rows, width, square = pointers(context, builder, sig, args)
-        lanes = Lanes(builder)
-        with lanes.steps(index(0), width, _ROWS) as (a, _):
-            with lanes.steps(index(0), builder.add(a, index(_ROWS)), LANES) as (b, _):
-                sums = [lanes.variable(lanes.constant(0.0)) for _ in range(_ROWS)]
-                with lanes.steps(index(0), n_rows, 1) as (i, _):
-                    row = builder.mul(i, width)
-                    right = lanes.load(packed, builder.add(row, b))
-                    left = builder.add(row, a)
-                    for r, total in enumerate(sums):
-                        x = lanes.splat(lanes.scalar(packed, builder.add(left, index(r))))
-                        builder.store(lanes.fma(x, right, builder.load(total)), total)
-                for r, total in enumerate(sums):
-                    at = builder.mul(builder.add(a, index(r)), width)
-                    lanes.store(builder.load(total), square, builder.add(at, b))
+        addresses = pointers(context, builder, sig, args)
+        call_once_written(builder, "sum_outer", addresses, _write_sum_outer)
         return context.get_dummy_value()
 
     return types.void(packed, n_rows, width, square), generate
 
 
-@kernel
+@inlined_kernel
 def _sum_outer(packed, n_rows, width, square):
     """Write the sum of x x' over rows x of `packed` into the lower triangle of `square`.
 

@@ -10,8 +10,8 @@ from typing import Any
 from numba.core import types
 from numba.extending import intrinsic
 
-from pymc_dpsplit.kernels.jit import kernel
-from pymc_dpsplit.kernels.lanes import LANES, VECTORS, Lanes, index, pointers
+from pymc_dpsplit.kernels.jit import inlined_kernel, kernel
+from pymc_dpsplit.kernels.lanes import LANES, VECTORS, Lanes, call_once_written, index, pointers
 from pymc_dpsplit.kernels.tiles import TILE
 
 _ROWS = 4
@@ -71,30 +71,36 @@ class _Norms:
                 builder.store(lanes.fma(w, x_v, builder.load(y)), y)
 
 
+def _write_log_normal(
+    builder: Any, tile: Any, whitening: Any, centre: Any, n: Any, constant: Any, out: Any
+) -> None:
+    norms, lanes = _Norms(builder, tile, whitening, centre, n), Lanes(builder)
+    left = builder.srem(n, index(_ROWS))
+    whole = builder.sub(n, left)
+    with lanes.blocks(TILE) as (block, _):
+        totals = [lanes.variable(lanes.constant(0.0)) for _ in range(VECTORS)]
+        with lanes.steps(index(0), whole, _ROWS) as (row, _):
+            norms.add_rows(_ROWS, row, block, totals)
+        for n_rows in range(1, _ROWS):
+            with builder.if_then(builder.icmp_signed("==", left, index(n_rows))):
+                norms.add_rows(n_rows, whole, block, totals)
+        for total, t in zip(totals, lanes.within(block), strict=True):
+            half = lanes.constant(-0.5)
+            value = lanes.fma(half, builder.load(total), lanes.splat(constant))
+            lanes.store(value, out, t)
+
+
 @intrinsic
 def _fill_by_lanes(typing_context, tile, whitening, centre, n_features, constant, out):
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        tile, whitening, centre, n, constant, out = pointers(context, builder, sig, args)
-        norms, lanes = _Norms(builder, tile, whitening, centre, n), Lanes(builder)
-        left = builder.srem(n, index(_ROWS))
-        whole = builder.sub(n, left)
-        with lanes.blocks(TILE) as (block, _):
-            totals = [lanes.variable(lanes.constant(0.0)) for _ in range(VECTORS)]
-            with lanes.steps(index(0), whole, _ROWS) as (row, _):
-                norms.add_rows(_ROWS, row, block, totals)
-            for n_rows in range(1, _ROWS):
-                with builder.if_then(builder.icmp_signed("==", left, index(n_rows))):
-                    norms.add_rows(n_rows, whole, block, totals)
-            for total, t in zip(totals, lanes.within(block), strict=True):
-                half = lanes.constant(-0.5)
-                value = lanes.fma(half, builder.load(total), lanes.splat(constant))
-                lanes.store(value, out, t)
+        addresses = pointers(context, builder, sig, args)
+        call_once_written(builder, "fill_log_normal", addresses, _write_log_normal)
         return context.get_dummy_value()
 
     return types.void(tile, whitening, centre, n_features, constant, out), generate
 
 
-@kernel
+@inlined_kernel
 def _fill_log_normal_by_lanes(tile, whitening, centre, constant, out, scratch):
     """Write constant - |W x - c|^2 / 2 for each observation of a tile into `out`.
 
@@ -108,20 +114,7 @@ def _fill_log_normal_by_lanes(tile, whitening, centre, constant, out, scratch):
     out : ndarray of float64, shape (TILE,)
     scratch : ndarray of float64, shape (>= TILE,)
     """
-    if centre.shape[0] == 1:
-        w00, c0 = whitening[0, 0], centre[0]
-        for t in range(TILE):
-            y0 = w00 * tile[t] - c0
-            out[t] = constant - 0.5 * (y0 * y0)
-    elif centre.shape[0] == 2:
-        w00, w10, w11 = whitening[0, 0], whitening[1, 0], whitening[1, 1]
-        c0, c1 = centre[0], centre[1]
-        for t in range(TILE):
-            y0 = w00 * tile[t] - c0
-            y1 = w10 * tile[t] + w11 * tile[TILE + t] - c1
-            out[t] = constant - 0.5 * (y0 * y0 + y1 * y1)
-    else:
-        _fill_by_lanes(tile, whitening, centre, centre.shape[0], constant, out)
+    _fill_by_lanes(tile, whitening, centre, centre.shape[0], constant, out)
 
 
 fill_log_normal = _fill_log_normal_by_lanes if LANES else fill_log_normal_plainly

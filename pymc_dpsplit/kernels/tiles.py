@@ -42,10 +42,18 @@ def load_dense_tile(x, shift, rows, tile):
     tile : ndarray of float64, shape (>= D * TILE,)
     """
     n_features = x.shape[1]
-    for t in range(TILE):
-        i = rows[t]
-        for j in range(n_features):
-            tile[j * TILE + t] = x[i, j] - shift[j]
+    if n_features == 1:
+        for t in range(TILE):
+            tile[t] = x[rows[t], 0] - shift[0]
+    elif n_features == 2:
+        for t in range(TILE):
+            tile[t] = x[rows[t], 0] - shift[0]
+            tile[TILE + t] = x[rows[t], 1] - shift[1]
+    else:
+        for t in range(TILE):
+            i = rows[t]
+            for j in range(n_features):
+                tile[j * TILE + t] = x[i, j] - shift[j]
 
 
 @kernel

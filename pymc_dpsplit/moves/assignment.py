@@ -78,11 +78,17 @@ def _smallest(values):
 @kernel
 def lowest_slice(labels, start, stop, caps, slice_key):
     """Smallest slice variable of the observations start .. stop - 1."""
-    lowest = 1.0
+    lowest, lowest_cap = 1.0, caps.min()
     rows, slices = new_rows(), new_scratch(1)
     for first in range(start, stop, TILE):
         fill_range(rows, first, stop)
-        lowest = min(lowest, _fill_slices(rows, labels, caps, slice_key, slices))
+        for t in range(TILE):
+            slices[t] = hash_uniform(slice_key, rows[t])
+        # Few tiles can hold the lowest: only those look up the labels.
+        if _smallest(slices) * lowest_cap < lowest:
+            for t in range(TILE):
+                slices[t] *= caps[labels[rows[t]]]
+            lowest = min(lowest, _smallest(slices))
     return lowest
 
 
