@@ -57,7 +57,10 @@ def draw_whitening(inverse, nu_n, rng, whitening):
         for b in range(a):
             row[b] = rng.standard_normal()
         shape = 0.5 * (nu_n - (n_features - 1 - a))
-        row[a] = math.exp(0.5 * (math.log(2.0) + draw_log_gamma(rng, shape)))
+        if shape < 1.0:
+            row[a] = math.exp(0.5 * (math.log(2.0) + draw_log_gamma(rng, shape)))
+        else:
+            row[a] = math.sqrt(2.0 * rng.standard_gamma(shape))
         for b in range(a + 1):
             whitening[a, b] = 0.0
         for m in range(a + 1):

@@ -1,8 +1,9 @@
 """Views that do not own: a part of an array without a count of its references.
 
 numba counts the references of every view, atomically; where a loop makes several per cluster and
-tile that costs more than what it computes with them.  These views are not counted.  Whoever
-makes one keeps the array it is a part of alive.
+tile that costs more than what it computes with them.  These views are not counted.  Make them
+of arguments only, which the caller keeps alive: a local array is freed where it is last named,
+though views of it may still be in use.
 """
 
 from typing import Any
