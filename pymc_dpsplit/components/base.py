@@ -12,11 +12,12 @@ the prior.  Adding a family edits no other file: the package imports every modul
 this folder.
 
 Conventions.  `data` (N, D) are the observations as they were given, float64 or float32; an
-operation subtracts `prior.shift` from what it reads and goes on in float64.  `stats` is a flat float64 vector of additive sufficient statistics whose first
-element is the number of observations; adding two of them merges two clusters.  `params` is a
-flat float64 vector, the parameters of one cluster in the form the density needs; its first
-element is a constant term of the log density, so that weights are added there.  `cache` is a
-flat float64 vector, what the one-observation predictive of a cluster needs.
+operation subtracts `prior.shift` from what it reads and goes on in float64.  `stats` is a flat
+float64 vector of additive sufficient statistics whose first element is the number of
+observations; adding two of them merges two clusters.  `params` is a flat float64 vector, the
+parameters of one cluster in the form the density needs; its first element is a constant term of
+the log density, so that weights are added there.  `cache` is a flat float64 vector, what the
+one-observation predictive of a cluster needs.
 """
 
 from abc import ABC, abstractmethod
@@ -393,7 +394,7 @@ def implements(
             return implementation if is_ours and prior.instance_class is prior_class else None
 
         # Not strict: one chooser serves operations with different argument names.
-        options = {**_OPTIONS, "forceinline": inline}
+        options: Any = {**_OPTIONS, "forceinline": inline}
         overload(operation, jit_options=options, strict=False)(choose)
         return implementation
 

@@ -6,9 +6,8 @@ The difference is taken before it is scaled: an expanded square would cancel.
 from typing import Any
 
 from numba.core import types
-from numba.extending import intrinsic
 
-from pymc_dpsplit.kernels.jit import inlined_kernel, kernel
+from pymc_dpsplit.kernels.jit import inlined_kernel, intrinsic, kernel
 from pymc_dpsplit.kernels.lanes import LANES, VECTORS, Lanes, call_once_written, index, pointers
 from pymc_dpsplit.kernels.tiles import TILE
 

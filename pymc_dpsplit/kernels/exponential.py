@@ -7,23 +7,31 @@ field they multiply by 2^n.
 
 from typing import Any
 
-import numpy as np
 from llvmlite import ir
 from numba.core import types
-from numba.extending import intrinsic
 
-from pymc_dpsplit.kernels.jit import kernel
+from pymc_dpsplit.kernels.jit import intrinsic, kernel
 from pymc_dpsplit.kernels.lanes import Lanes
 
 LOG2E = 1.4426950408889634
 _ROUND = 6755399441055744.0  # 1.5 * 2^52
 _LOWEST = -1020.0  # powers of two below this would be denormal
 _MANTISSA = 52
-# Interpolation of 2^f in Chebyshev points of |f| <= 1/2: relative error 2e-16.
-_POWERS = np.polynomial.Chebyshev.interpolate(np.exp2, 10, [-0.5, 0.5]).convert(
-    kind=np.polynomial.Polynomial
+# Interpolates 2^f in the 11 Chebyshev points of |f| <= 1/2; solved in exact arithmetic, rounded
+# to these the relative error is 3.2e-16, and 3.7e-16 with the rounding of the evaluation.
+_C = (
+    1.0,
+    0.69314718055995,
+    0.24022650695910097,
+    0.05550410866444772,
+    0.009618129107606888,
+    0.0013333558230164974,
+    0.0001540353044173605,
+    1.5252657260200837e-05,
+    1.321544258792169e-06,
+    1.0208690299958306e-07,
+    7.072585949269224e-09,
 )
-_C = tuple(float(c) for c in _POWERS.coef)
 _C0, _C1, _C2, _C3, _C4, _C5, _C6, _C7, _C8, _C9, _C10 = _C
 
 
@@ -32,7 +40,9 @@ def _times_power(typing_context, value, shifted):
     """Return value * 2^n, n being the low bits of `shifted`."""
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return _scale(builder, args[0], args[1], ir.IntType(64), ir.Constant(ir.IntType(64), 52))
+        ints = ir.IntType(64)
+        value, shifted = args
+        return _scale(builder, value, shifted, ints, ir.Constant(ints, _MANTISSA))
 
     return types.float64(types.float64, types.float64), generate
 

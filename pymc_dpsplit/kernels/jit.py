@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
+import numba.extending
 
 # Contraction to fused multiply-adds and ignoring the sign of zero are safe.  Re-association
 # would break the rounding trick of `exp_inplace`; no-NaN and no-inf would break log(0) = -inf.
@@ -57,6 +58,11 @@ def inlined_kernel(function: Callable[..., Any]) -> Any:
     and stores, which is more than the work of a tile and cluster of few features.
     """
     return _compile(function, forceinline=True)
+
+
+def intrinsic(function: Callable[..., Any]) -> Any:
+    """Make a function of which `function` writes the code, see `numba.extending.intrinsic`."""
+    return numba.extending.intrinsic(function)
 
 
 def _compile(function: Callable[..., Any], **options: Any) -> Any:

@@ -2,32 +2,29 @@
 
 The vectoriser of LLVM leaves accumulators in memory and, on many processors, uses half of the
 width there is.  Where that costs most, an intrinsic writes the loop itself, with values of
-LANES numbers each.  A processor without fused multiply-adds has LANES == 0 and runs
-the plain twin that each of these loops has.  Observations never mix: results do not depend on LANES.
+LANES numbers each.  A processor without fused multiply-adds has LANES == 0 and runs the plain
+twin that each of these loops has.  Each observation has a lane to itself, or each element of a
+sum, and the order of additions is the same in all: results do not depend on LANES.
 """
 
 from collections.abc import Callable
 from typing import Any
 
-import llvmlite.binding
-import numba
 from llvmlite import ir
-from numba.core import cgutils, types
+from numba.core import cgutils, config, types
+from numba.core.codegen import get_host_cpu_features
 
 _F64, _I64, _I32 = ir.DoubleType(), ir.IntType(64), ir.IntType(32)
 
 
 def _features() -> set[str]:
     """Names of the instruction sets that numba compiles for."""
-    chosen = numba.config.CPU_FEATURES
-    if chosen is not None:
-        return {name[1:] for name in chosen.split(",") if name.startswith("+")}
-    if numba.config.CPU_NAME is not None:
-        return set()
-    return {name for name, present in llvmlite.binding.get_host_cpu_features().items() if present}
+    chosen = vars(config)["CPU_FEATURES"]
+    features = get_host_cpu_features() if chosen is None else chosen
+    return {name[1:] for name in features.split(",") if name.startswith("+")}
 
 
-def _shape_of_registers(features: set[str]) -> tuple[int, int]:
+def shape_of_registers(features: set[str]) -> tuple[int, int]:
     """Return lanes per vector, and vectors per block: four rows of them stay in registers."""
     if "avx512f" in features:
         return 8, 4
@@ -36,7 +33,7 @@ def _shape_of_registers(features: set[str]) -> tuple[int, int]:
     return (2, 4) if "neon" in features else (0, 0)
 
 
-LANES, VECTORS = _shape_of_registers(_features())
+LANES, VECTORS = shape_of_registers(_features())
 BLOCK = LANES * VECTORS
 
 

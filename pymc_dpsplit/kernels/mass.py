@@ -3,10 +3,9 @@
 from typing import Any
 
 from numba.core import types
-from numba.extending import intrinsic
 
-from pymc_dpsplit.kernels.exponential import LOG2E, write_exp2, exp2_plainly
-from pymc_dpsplit.kernels.jit import inlined_kernel, kernel
+from pymc_dpsplit.kernels.exponential import LOG2E, exp2_plainly, write_exp2
+from pymc_dpsplit.kernels.jit import inlined_kernel, intrinsic, kernel
 from pymc_dpsplit.kernels.lanes import LANES, Lanes, call_once_written, index, pointers
 from pymc_dpsplit.kernels.tiles import TILE
 

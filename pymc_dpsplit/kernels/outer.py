@@ -3,9 +3,8 @@
 from typing import Any
 
 from numba.core import types
-from numba.extending import intrinsic
 
-from pymc_dpsplit.kernels.jit import inlined_kernel, kernel
+from pymc_dpsplit.kernels.jit import inlined_kernel, intrinsic, kernel
 from pymc_dpsplit.kernels.lanes import LANES, Lanes, call_once_written, index, pointers
 
 # Eight rows of the sum by one vector: as many accumulators as hide the latency of an addition.
@@ -33,7 +32,8 @@ def sum_outer_plainly(packed, n_rows, width, square):
 def _write_sum_outer(builder: Any, packed: Any, n_rows: Any, width: Any, square: Any) -> None:
     lanes = Lanes(builder)
     with lanes.steps(index(0), width, _ROWS) as (a, _):
-        with lanes.steps(index(0), builder.add(a, index(_ROWS)), LANES) as (b, _):
+        end = builder.add(a, index(_ROWS))
+        with lanes.steps(index(0), end, LANES) as (b, _):
             sums = [lanes.variable(lanes.constant(0.0)) for _ in range(_ROWS)]
             with lanes.steps(index(0), n_rows, 1) as (i, _):
                 row = builder.mul(i, width)

@@ -8,9 +8,8 @@ the diagonal are skipped, and what is left over of the rows has code of its own 
 from typing import Any
 
 from numba.core import types
-from numba.extending import intrinsic
 
-from pymc_dpsplit.kernels.jit import inlined_kernel, kernel
+from pymc_dpsplit.kernels.jit import inlined_kernel, intrinsic, kernel
 from pymc_dpsplit.kernels.lanes import LANES, VECTORS, Lanes, call_once_written, index, pointers
 from pymc_dpsplit.kernels.tiles import TILE
 

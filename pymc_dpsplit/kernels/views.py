@@ -10,8 +10,9 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
+
+from pymc_dpsplit.kernels.jit import intrinsic
 
 _ITEM = 8
 

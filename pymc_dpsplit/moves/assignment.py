@@ -267,9 +267,7 @@ def slice_sweep(prior, data, labels, stats, alpha, rng):
         prior, stats, n_obs, alpha, rng
     )
     lowest = lowest_slice(labels, 0, n_obs, caps, slice_key)
-    params, caps = complete_atoms(
-        prior, log_weights, log_rest, params, n_obs, alpha, lowest, rng
-    )
+    params, caps = complete_atoms(prior, log_weights, log_rest, params, n_obs, alpha, lowest, rng)
     strip_stats = new_strip_stats(prior, n_obs, caps.shape[0])
     for s in range(strip_stats.shape[0]):
         start, stop = strip_bounds(n_obs, s)
