@@ -13,14 +13,14 @@ import numpy as np
 from pymc_dpsplit.kernels.jit import kernel
 from pymc_dpsplit.moves.anchored import anchored_attempt
 from pymc_dpsplit.moves.assignment import (
-    assign_strip,
+    assign_strips,
     begin_sweep,
     complete_atoms,
     lowest_slice,
+    new_counter,
     new_strip_stats,
     renumber,
     slice_sweep,
-    strip_bounds,
     strip_count,
     total_strips,
 )
@@ -195,21 +195,23 @@ def threaded_sweep(
     """
     prior, data, alpha = target
     labels, n_obs = state.labels, state.labels.shape[0]
-    strips = [strip_bounds(n_obs, s) for s in range(strip_count(n_obs))]
+    n_tasks = min(strip_count(n_obs), pool._max_workers)
+
+    def share(task: Callable[..., Any], *args: Any) -> list[Any]:
+        # One call per thread, which takes strips until none is left: calls cost more than strips.
+        counter = new_counter()
+        return list(pool.map(lambda _: task(*args, counter), range(n_tasks)))
+
     *drawn, caps, slice_key, label_key = begin_sweep(prior, state.stats, n_obs, alpha, rng)
     # Out of a kernel a key is an int, which numba would take for a signed one.
     keys = np.uint64(slice_key), np.uint64(label_key)
-    lowest = min(pool.map(lambda strip: lowest_slice(labels, *strip, caps, keys[0]), strips))
+    lowest = min(share(lowest_slice, labels, caps, keys[0]))
     params, caps = complete_atoms(prior, *drawn, n_obs, alpha, lowest, rng)
     strip_stats = new_strip_stats(prior, n_obs, caps.shape[0])
-
-    def assign(strip: tuple[int, int], stats: np.ndarray) -> None:
-        assign_strip(prior, data, labels, *strip, params, caps, *keys, stats)
-
-    list(pool.map(assign, strips, strip_stats))
+    share(assign_strips, prior, data, labels, params, caps, *keys, strip_stats)
     totals, renumbered = total_strips(strip_stats)
     if len(renumbered) > len(totals):
-        list(pool.map(lambda strip: renumber(labels, *strip, renumbered), strips))
+        share(renumber, labels, renumbered)
     return totals
 
 

@@ -22,6 +22,7 @@ from pymc_dpsplit.components.base import (
 from pymc_dpsplit.kernels.jit import kernel
 from pymc_dpsplit.kernels.mass import accumulate, count_below
 from pymc_dpsplit.kernels.random import draw_key, hash_uniform
+from pymc_dpsplit.kernels.sharing import take_next
 from pymc_dpsplit.kernels.tiles import TILE, fill_range, new_rows, new_scratch, new_tile
 from pymc_dpsplit.kernels.views import part_of, row_of
 from pymc_dpsplit.moves.density import add_log_weights
@@ -76,8 +77,29 @@ def _smallest(values):
 
 
 @kernel
-def lowest_slice(labels, start, stop, caps, slice_key):
-    """Smallest slice variable of the observations start .. stop - 1."""
+def strip_count(n_obs):
+    """Number of strips: a function of N alone, so that sums do not depend on the threads."""
+    return max(1, min(_MOST_STRIPS, n_obs // _LEAST_STRIP))
+
+
+@kernel
+def strip_bounds(n_obs, strip):
+    """First observation of a strip, and of the next; multiples of TILE except the end."""
+    n_strips = strip_count(n_obs)
+    tiles = (n_obs + TILE - 1) // TILE
+    start = min(n_obs, strip * tiles // n_strips * TILE)
+    stop = min(n_obs, (strip + 1) * tiles // n_strips * TILE)
+    return start, stop
+
+
+@kernel
+def new_counter():
+    """Counter from which threads take their strips, see `take_next`."""
+    return np.zeros(1, np.int64)
+
+
+@kernel
+def _lowest_in_strip(labels, start, stop, caps, slice_key):
     lowest, lowest_cap = 1.0, caps.min()
     rows, slices = new_rows(), new_scratch(1)
     for first in range(start, stop, TILE):
@@ -89,6 +111,18 @@ def lowest_slice(labels, start, stop, caps, slice_key):
             for t in range(TILE):
                 slices[t] *= caps[labels[rows[t]]]
             lowest = min(lowest, _smallest(slices))
+    return lowest
+
+
+@kernel
+def lowest_slice(labels, caps, slice_key, counter):
+    """Smallest slice variable of the strips that this thread takes from `counter`, or 1."""
+    lowest = 1.0
+    s = take_next(counter)
+    while s < strip_count(labels.shape[0]):
+        start, stop = strip_bounds(labels.shape[0], s)
+        lowest = min(lowest, _lowest_in_strip(labels, start, stop, caps, slice_key))
+        s = take_next(counter)
     return lowest
 
 
@@ -119,22 +153,6 @@ def complete_atoms(prior, log_weights, log_rest, params, n_obs, alpha, lowest, r
         prior, log_weights, log_rest, params, alpha, math.log(lowest), rng
     )
     return weigh(log_weights, params, floor), slice_caps(log_weights, floor)
-
-
-@kernel
-def strip_count(n_obs):
-    """Number of strips: a function of N alone, so that sums do not depend on the threads."""
-    return max(1, min(_MOST_STRIPS, n_obs // _LEAST_STRIP))
-
-
-@kernel
-def strip_bounds(n_obs, strip):
-    """First observation of a strip, and of the next; multiples of TILE except the end."""
-    n_strips = strip_count(n_obs)
-    tiles = (n_obs + TILE - 1) // TILE
-    start = min(n_obs, strip * tiles // n_strips * TILE)
-    stop = min(n_obs, (strip + 1) * tiles // n_strips * TILE)
-    return start, stop
 
 
 @kernel
@@ -192,11 +210,7 @@ def _group_by_label(labels, start, stop, bounds, members):
 
 
 @kernel
-def assign_strip(prior, data, labels, start, stop, params, caps, slice_key, label_key, stats):
-    """Redraw the labels start .. stop - 1 and add their observations to `stats` (A, S).
-
-    Labels are changed in place; the new ones are indices of atoms.
-    """
+def _assign_strip(prior, data, labels, start, stop, params, caps, slice_key, label_key, stats):
     n_atoms = caps.shape[0]
     floor = 1.0 / labels.shape[0]
     rows, chosen, active = new_rows(), new_rows(), np.empty(n_atoms, np.int64)
@@ -217,6 +231,28 @@ def assign_strip(prior, data, labels, start, stop, params, caps, slice_key, labe
                 labels[first + t] = active[chosen[t]]
         _group_by_label(labels, chunk, chunk_stop, bounds, members)
         add_groups(prior, data, members, bounds, stats)
+
+
+@kernel
+def assign_strips(prior, data, labels, params, caps, slice_key, label_key, strip_stats, counter):
+    """Redraw the labels of the strips that this thread takes from `counter`.
+
+    Parameters
+    ----------
+    labels : ndarray of int32, shape (N,)
+        Overwritten by indices of atoms.
+    params, caps : ndarrays of float64, shapes (A, P), (A,)
+        What `complete_atoms` returned.
+    strip_stats : ndarray of float64, shape (strips, A, S)
+        The observations of each strip are added to its statistics.
+    """
+    s = take_next(counter)
+    while s < strip_stats.shape[0]:
+        start, stop = strip_bounds(labels.shape[0], s)
+        _assign_strip(
+            prior, data, labels, start, stop, params, caps, slice_key, label_key, strip_stats[s]
+        )
+        s = take_next(counter)
 
 
 @kernel
@@ -247,10 +283,14 @@ def total_strips(strip_stats):
 
 
 @kernel
-def renumber(labels, start, stop, renumbered):
-    """Turn indices of atoms into clusters, in place."""
-    for i in range(start, stop):
-        labels[i] = renumbered[labels[i]]
+def renumber(labels, renumbered, counter):
+    """Turn indices of atoms into clusters, in the strips that this thread takes."""
+    s = take_next(counter)
+    while s < strip_count(labels.shape[0]):
+        start, stop = strip_bounds(labels.shape[0], s)
+        for i in range(start, stop):
+            labels[i] = renumbered[labels[i]]
+        s = take_next(counter)
 
 
 @kernel
@@ -266,15 +306,13 @@ def slice_sweep(prior, data, labels, stats, alpha, rng):
     log_weights, log_rest, params, caps, slice_key, label_key = begin_sweep(
         prior, stats, n_obs, alpha, rng
     )
-    lowest = lowest_slice(labels, 0, n_obs, caps, slice_key)
+    lowest = lowest_slice(labels, caps, slice_key, new_counter())
     params, caps = complete_atoms(prior, log_weights, log_rest, params, n_obs, alpha, lowest, rng)
     strip_stats = new_strip_stats(prior, n_obs, caps.shape[0])
-    for s in range(strip_stats.shape[0]):
-        start, stop = strip_bounds(n_obs, s)
-        assign_strip(
-            prior, data, labels, start, stop, params, caps, slice_key, label_key, strip_stats[s]
-        )
+    assign_strips(
+        prior, data, labels, params, caps, slice_key, label_key, strip_stats, new_counter()
+    )
     totals, renumbered = total_strips(strip_stats)
     if renumbered.shape[0] > totals.shape[0]:
-        renumber(labels, 0, n_obs, renumbered)
+        renumber(labels, renumbered, new_counter())
     return totals

@@ -8,7 +8,8 @@ import numpy as np
 from pymc_dpsplit import sampler
 from pymc_dpsplit.kernels.random import draw_key
 from pymc_dpsplit.moves.assignment import (
-    assign_strip,
+    assign_strips,
+    new_counter,
     new_strip_stats,
     renumber,
     slice_caps,
@@ -28,9 +29,9 @@ def _assign(prior, data, labels, log_weights, params, caps, rng):
     strip_stats = new_strip_stats(prior, len(labels), len(caps))
     keys = np.uint64(draw_key(rng)), np.uint64(draw_key(rng))
     weighed = weigh(log_weights, params, 1.0 / len(labels))
-    assign_strip(prior, data, labels, 0, len(labels), weighed, caps, *keys, strip_stats[0])
+    assign_strips(prior, data, labels, weighed, caps, *keys, strip_stats, new_counter())
     totals, renumbered = total_strips(strip_stats)
-    renumber(labels, 0, len(labels), renumbered)
+    renumber(labels, renumbered, new_counter())
     return totals
 
 
