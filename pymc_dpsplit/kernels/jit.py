@@ -17,7 +17,7 @@ import numba
 import numba.extending
 
 # Contraction to fused multiply-adds and ignoring the sign of zero are safe.  Re-association
-# would break the rounding trick of `exp_inplace`; no-NaN and no-inf would break log(0) = -inf.
+# would break the rounding trick of `exp2_plainly`; no-NaN and no-inf would break log(0) = -inf.
 FASTMATH = {"contract", "nsz"}
 
 _COMPILED = ("kernels/*.py", "components/*.py", "moves/*.py", "sampler.py")
