@@ -393,8 +393,8 @@ def implements(
             is_ours = isinstance(prior, types.BaseNamedTuple)
             return implementation if is_ours and prior.instance_class is prior_class else None
 
-        # Not strict: one chooser serves operations with different argument names.
         options: Any = {**_OPTIONS, "forceinline": inline}
+        # Not strict: one chooser serves operations with different argument names.
         overload(operation, jit_options=options, strict=False)(choose)
         return implementation
 

@@ -327,6 +327,7 @@ def _add_row(prior, data, i, stats):
 
 @base.implements(base.add_groups, MvNormalPrior)
 def _add_groups(prior, data, members, bounds, stats):
+    """One or two features are added up in registers, more by products of matrices."""
     for k in range(stats.shape[0]):
         if bounds[k + 1] > bounds[k]:
             stats[k, 0] += bounds[k + 1] - bounds[k]

@@ -1,6 +1,7 @@
 """Kernels against plain NumPy and SciPy."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -26,6 +27,7 @@ from pymc_dpsplit.kernels.normal_wishart import draw_whitening
 from pymc_dpsplit.kernels.outer import padded, sum_outer, sum_outer_plainly
 from pymc_dpsplit.kernels.quadratic import fill_log_normal, fill_log_normal_plainly
 from pymc_dpsplit.kernels.random import draw_key, draw_log_gamma, hash_uniform
+from pymc_dpsplit.kernels.sharing import take_next
 from pymc_dpsplit.kernels.special import log_multigamma
 from pymc_dpsplit.kernels.tiles import TILE, fill_members, fill_range
 from pymc_dpsplit.kernels.views import part_of, row_of, square_of
@@ -144,6 +146,24 @@ def test_lanes_suit_the_processor(features: set[str], expected: tuple[int, int])
     lanes, vectors = shape_of_registers(features)
     assert (lanes, vectors) == expected
     assert TILE % max(1, lanes * vectors) == 0
+
+
+@kernel
+def take_all(counter, taken):
+    """Count what this thread takes of len(taken) pieces."""
+    piece = take_next(counter)
+    while piece < taken.shape[0]:
+        taken[piece] += 1
+        piece = take_next(counter)
+
+
+def test_threads_take_each_piece_once() -> None:
+    counter, taken = np.zeros(1, np.int64), np.zeros(1_000_000, np.int64)
+    take_all(np.ones(1, np.int64), taken[:1])  # compiled before the threads start
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: take_all(counter, taken), range(4)))
+    assert (taken == 1).all()
+    assert counter[0] == len(taken) + 4
 
 
 @kernel
