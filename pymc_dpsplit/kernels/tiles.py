@@ -11,6 +11,7 @@ import numpy as np
 from pymc_dpsplit.kernels.jit import kernel
 
 TILE = 64
+_LINE = 8  # numbers in a cache line
 
 
 @kernel
@@ -57,15 +58,23 @@ def load_dense_tile(x, shift, rows, tile):
 
 
 @kernel
-def new_tile(n_features):
-    """A zeroed tile of `n_features` features."""
-    return np.zeros(n_features * TILE)
+def new_scratch(n_rows):
+    """Scratch of `n_rows` times TILE numbers, not initialised.
+
+    It begins with a cache line, so that no vector of a tile lies across two.
+    """
+    size = n_rows * TILE
+    roomy = np.empty(size + _LINE)
+    skipped = -(roomy.ctypes.data // roomy.itemsize) % _LINE
+    return roomy[skipped : skipped + size]
 
 
 @kernel
-def new_scratch(n_rows):
-    """Scratch of `n_rows` times TILE numbers, not initialised."""
-    return np.empty(n_rows * TILE)
+def new_tile(n_features):
+    """A zeroed tile of `n_features` features."""
+    tile = new_scratch(n_features)
+    tile[:] = 0.0
+    return tile
 
 
 @kernel

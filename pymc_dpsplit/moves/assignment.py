@@ -215,7 +215,7 @@ def _assign_strip(prior, data, labels, start, stop, params, caps, slice_key, lab
     floor = 1.0 / labels.shape[0]
     rows, chosen, active = new_rows(), new_rows(), np.empty(n_atoms, np.int64)
     members, bounds = np.empty(_CHUNK, np.int64), np.empty(n_atoms + 1, np.int64)
-    tile, log_mass = new_tile(tile_size(prior)), np.empty((n_atoms, TILE))
+    tile, log_mass = new_tile(tile_size(prior)), new_scratch(n_atoms).reshape(n_atoms, TILE)
     scratch, slices = new_scratch(4), new_scratch(1)
     for chunk in range(start, stop, _CHUNK):
         chunk_stop = min(stop, chunk + _CHUNK)

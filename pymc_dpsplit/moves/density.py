@@ -48,7 +48,7 @@ def fill_log_mixture(prior, data, log_weights, params, log_rest, out):
     fill_cache(prior, np.zeros(stats_size(prior)), cache)
     rows = new_rows()
     tile = new_tile(tile_size(prior))
-    log_mass = np.empty((n_clusters + 1, TILE))
+    log_mass = new_scratch(n_clusters + 1).reshape(n_clusters + 1, TILE)
     scratch = new_scratch(4)
     highest, total = new_scratch(1), new_scratch(1)
     weighted = add_log_weights(params, log_weights)

@@ -63,7 +63,7 @@ def redraw_labels(prior, data, log_alone, log_weights, log_rest, params, alpha, 
     rows, chosen = new_rows(), new_rows()
     tile = new_tile(tile_size(prior))
     scratch = new_scratch(4)
-    log_mass = np.empty((n_atoms, TILE))
+    log_mass = new_scratch(n_atoms).reshape(n_atoms, TILE)
     key = draw_key(rng)
     for first in range(0, n_obs, TILE):
         fill_range(rows, first, n_obs)
