@@ -13,13 +13,16 @@ import numpy as np
 from pymc_dpsplit.kernels.jit import kernel
 from pymc_dpsplit.moves.anchored import anchored_attempt
 from pymc_dpsplit.moves.assignment import (
-    assign_strip,
-    finish_sweep,
+    assign_strips,
+    begin_sweep,
+    complete_atoms,
+    lowest_slice,
+    new_counter,
     new_strip_stats,
-    prepare_sweep,
+    renumber,
     slice_sweep,
-    strip_bounds,
     strip_count,
+    total_strips,
 )
 from pymc_dpsplit.moves.collapsed import collapsed_scan, collapsed_sweep
 from pymc_dpsplit.moves.greedy import greedy_attempt
@@ -195,17 +198,24 @@ def threaded_sweep(
     """
     prior, data, alpha = target
     labels, n_obs = state.labels, state.labels.shape[0]
-    log_weights, params, caps, *keys = prepare_sweep(prior, state.stats, labels, alpha, rng)
+    n_tasks = min(strip_count(n_obs), pool._max_workers)
+
+    def share(task: Callable[..., Any], *args: Any) -> list[Any]:
+        # One call per thread, which takes strips until none is left: calls cost more than strips.
+        counter = new_counter()
+        return list(pool.map(lambda _: task(*args, counter), range(n_tasks)))
+
+    *drawn, caps, slice_key, label_key = begin_sweep(prior, state.stats, n_obs, alpha, rng)
     # Out of a kernel a key is an int, which numba would take for a signed one.
-    prepared = log_weights, params, caps, *(np.uint64(key) for key in keys)
+    keys = np.uint64(slice_key), np.uint64(label_key)
+    lowest = min(share(lowest_slice, labels, caps, keys[0]))
+    params, caps = complete_atoms(prior, *drawn, n_obs, alpha, lowest, rng)
     strip_stats = new_strip_stats(prior, n_obs, caps.shape[0])
-
-    def assign(strip: int) -> None:
-        bounds = strip_bounds(n_obs, strip)
-        assign_strip(prior, data, labels, *bounds, *prepared, strip_stats[strip])
-
-    list(pool.map(assign, range(strip_stats.shape[0])))
-    return finish_sweep(labels, strip_stats)
+    share(assign_strips, prior, data, labels, params, caps, *keys, strip_stats)
+    totals, renumbered = total_strips(strip_stats)
+    if len(renumbered) > len(totals):
+        share(renumber, labels, renumbered)
+    return totals
 
 
 class KernelForm(NamedTuple):

@@ -15,8 +15,9 @@ Conventions.  `data` (N, D) are the observations as they were given, float64 or 
 operation subtracts `prior.shift` from what it reads and goes on in float64.  `stats` is a flat
 float64 vector of additive sufficient statistics whose first element is the number of
 observations; adding two of them merges two clusters.  `params` is a flat float64 vector, the
-parameters of one cluster in the form the density needs.  `cache` is a flat float64 vector, what
-the one-observation predictive of a cluster needs.
+parameters of one cluster in the form the density needs; its first element is a constant term of
+the log density, so that weights are added there.  `cache` is a flat float64 vector, what the
+one-observation predictive of a cluster needs.
 """
 
 from abc import ABC, abstractmethod
@@ -28,8 +29,11 @@ from numba.core import types
 from numba.extending import overload
 
 from pymc_dpsplit.kernels.jit import FASTMATH
+from pymc_dpsplit.kernels.views import row_of
 
 Values = Mapping[str, Any]
+
+_OPTIONS: Any = {"fastmath": FASTMATH, "nogil": True}
 
 
 class Component(ABC):
@@ -316,6 +320,14 @@ def add_row(prior, data, i, stats):
     return _undefined(prior, data, i, stats)
 
 
+def add_groups(prior, data, members, bounds, stats):
+    """Add the observations members[bounds[k] : bounds[k + 1]] to `stats[k]`, for each k.
+
+    A family need not implement it: by default the observations are added one by one.
+    """
+    return _undefined(prior, data, members, bounds, stats)
+
+
 def log_marginal(prior, stats):
     """Log marginal likelihood of the observations summarised by `stats`."""
     return _undefined(prior, stats)
@@ -351,7 +363,12 @@ def log_predictive(prior, data, i, cache):
     return _undefined(prior, data, i, cache)
 
 
-def implements(operation: Callable[..., Any], prior_class: type) -> Callable[..., Any]:
+_implemented: set[tuple[Callable[..., Any], type]] = set()
+
+
+def implements(
+    operation: Callable[..., Any], prior_class: type, inline: bool = False
+) -> Callable[..., Any]:
     """Register the decorated function as `operation` for priors of type `prior_class`.
 
     Parameters
@@ -360,6 +377,8 @@ def implements(operation: Callable[..., Any], prior_class: type) -> Callable[...
         One of the operations above.
     prior_class : type
         The NamedTuple class of the family's prior.
+    inline : bool
+        Whether the code is copied to where it is called, see `kernels.jit.inlined_kernel`.
 
     Returns
     -------
@@ -368,13 +387,29 @@ def implements(operation: Callable[..., Any], prior_class: type) -> Callable[...
     """
 
     def register(implementation: Callable[..., Any]) -> Callable[..., Any]:
+        _implemented.add((operation, prior_class))
+
         def choose(prior: Any, *_: Any) -> Callable[..., Any] | None:
             is_ours = isinstance(prior, types.BaseNamedTuple)
             return implementation if is_ours and prior.instance_class is prior_class else None
 
-        options: Any = {"fastmath": FASTMATH, "nogil": True}
+        options: Any = {**_OPTIONS, "forceinline": inline}
         # Not strict: one chooser serves operations with different argument names.
         overload(operation, jit_options=options, strict=False)(choose)
         return implementation
 
     return register
+
+
+@overload(add_groups, jit_options=_OPTIONS, strict=False)
+def _choose_default(prior: Any, data: Any, members: Any, bounds: Any, stats: Any) -> Any:
+    """Choose the loop over `add_row` for families without an `add_groups` of their own."""
+    if (add_groups, prior.instance_class) in _implemented:
+        return None
+
+    def add_one_by_one(prior, data, members, bounds, stats):
+        for k in range(stats.shape[0]):
+            for j in range(bounds[k], bounds[k + 1]):
+                add_row(prior, data, members[j], row_of(stats, k))
+
+    return add_one_by_one

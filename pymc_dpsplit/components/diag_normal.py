@@ -18,9 +18,11 @@ import numpy as np
 from pymc_dpsplit.components import base
 from pymc_dpsplit.components.arguments import positive_vector, real_vector, rows_of
 from pymc_dpsplit.data.blocks import moments_of
+from pymc_dpsplit.kernels.diagonal import fill_log_independent
 from pymc_dpsplit.kernels.jit import kernel
 from pymc_dpsplit.kernels.random import draw_log_gamma
-from pymc_dpsplit.kernels.tiles import TILE, load_dense_tile
+from pymc_dpsplit.kernels.tiles import load_dense_tile
+from pymc_dpsplit.kernels.views import part_of, row_of
 
 _LOG_2PI = math.log(2.0 * math.pi)
 # Removals that leave less than this of some b_n, all in all, have lost half the digits.
@@ -242,17 +244,11 @@ def _load_tile(prior, data, rows, tile):
     load_dense_tile(data, prior.shift, rows, tile)
 
 
-@base.implements(base.fill_log_density, DiagNormalPrior)
+@base.implements(base.fill_log_density, DiagNormalPrior, inline=True)
 def _fill_log_density(prior, tile, params, out, scratch):
-    n_features = prior.mu0.shape[0]
-    for t in range(TILE):
-        out[t] = params[0]
-    for d in range(n_features):
-        mu = params[1 + d]
-        precision = params[1 + n_features + d]
-        for t in range(TILE):
-            e = (tile[d * TILE + t] - mu) * precision
-            out[t] -= 0.5 * e * e
+    d = prior.mu0.shape[0]
+    mu, precision = part_of(params, 1, d), part_of(params, 1 + d, d)
+    fill_log_independent(tile, mu, precision, params[0], out)
 
 
 @base.implements(base.add_row, DiagNormalPrior)
@@ -263,6 +259,24 @@ def _add_row(prior, data, i, stats):
         x = data[i, d] - prior.shift[d]
         stats[1 + d] += x
         stats[1 + n_features + d] += x * x
+
+
+@base.implements(base.add_groups, DiagNormalPrior)
+def _add_groups(prior, data, members, bounds, stats):
+    """Scalars are added up in registers; of vectors the features already run side by side."""
+    for k in range(stats.shape[0]):
+        if data.shape[1] == 1:
+            total, squares = 0.0, 0.0
+            for j in range(bounds[k], bounds[k + 1]):
+                x = data[members[j], 0] - prior.shift[0]
+                total += x
+                squares += x * x
+            stats[k, 0] += bounds[k + 1] - bounds[k]
+            stats[k, 1] += total
+            stats[k, 2] += squares
+        else:
+            for j in range(bounds[k], bounds[k + 1]):
+                base.add_row(prior, data, members[j], row_of(stats, k))
 
 
 @base.implements(base.log_marginal, DiagNormalPrior)

@@ -3,9 +3,9 @@
 Sigma ~ InvWishart(nu0, psi0) and mu | Sigma ~ N(mu0, Sigma / kappa0); see Gelman et al. (2013),
 section 3.6, and docs/method.md, eq. (24)-(27).
 
-Layout, with P = D rounded up to a multiple of 4 if D > 2.  stats: n, sums (D), lower triangle
-of the sum of outer products, by rows.  params: log normaliser, c = W mu (P), whitening matrix W
-(P x P, lower, zero elsewhere): the density is that of W x - c being standard normal.
+Layout.  stats: n, sums (D), lower triangle of the sum of outer products, by rows.  params: log
+normaliser, c = W mu (D), whitening matrix W (D x D, lower, zero elsewhere): the density is that
+of W x - c being standard normal.
 The cache of the predictive is in `mv_normal_cache`.
 """
 
@@ -24,11 +24,14 @@ from pymc_dpsplit.components.arguments import (
     rows_of,
 )
 from pymc_dpsplit.data.blocks import moments_of
+from pymc_dpsplit.kernels.jit import kernel
 from pymc_dpsplit.kernels.linalg import invert_lower, log_diagonal_sum
 from pymc_dpsplit.kernels.normal_wishart import draw_whitening, fill_posterior, set_density
-from pymc_dpsplit.kernels.quadratic import fill_squared_norm, padded
+from pymc_dpsplit.kernels.outer import padded, sum_outer
+from pymc_dpsplit.kernels.quadratic import fill_log_normal
 from pymc_dpsplit.kernels.special import log_multigamma
 from pymc_dpsplit.kernels.tiles import TILE, load_dense_tile
+from pymc_dpsplit.kernels.views import part_of, row_of, square_of
 
 _LOG_2PI = math.log(2.0 * math.pi)
 _LOG_PI = math.log(math.pi)
@@ -149,21 +152,19 @@ class MvNormal(base.Component):
 
     def unpack(self, params: np.ndarray, shift: np.ndarray) -> dict[str, np.ndarray]:
         d = shift.shape[0]
-        p = padded(d)
-        whitening = params[:, 1 + p :].reshape(-1, p, p)[:, :d, :d]
+        whitening = params[:, 1 + d :].reshape(-1, d, d)
         root = np.linalg.inv(whitening)
         mu = np.einsum("kij,kj->ki", root, params[:, 1 : 1 + d]) + shift
         return {"mu": mu, "cov": root @ root.transpose(0, 2, 1)}
 
     def pack(self, parameters: Mapping[str, np.ndarray], shift: np.ndarray) -> np.ndarray:
         d = shift.shape[0]
-        p = padded(d)
         whitening = np.linalg.inv(np.linalg.cholesky(parameters["cov"]))
-        params = np.zeros((whitening.shape[0], 1 + p + p * p))
+        params = np.empty((whitening.shape[0], 1 + d + d * d))
         diagonal = np.diagonal(whitening, axis1=1, axis2=2)
         params[:, 0] = np.log(diagonal).sum(1) - 0.5 * d * _LOG_2PI
         params[:, 1 : 1 + d] = np.einsum("kij,kj->ki", whitening, parameters["mu"] - shift)
-        params[:, 1 + p :].reshape(-1, p, p)[:, :d, :d] = np.tril(whitening)
+        params[:, 1 + d :].reshape(-1, d, d)[:] = np.tril(whitening)
         return params
 
     def central(self, values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -290,13 +291,13 @@ def _stats_size(prior):
 
 @base.implements(base.params_size, MvNormalPrior)
 def _params_size(prior):
-    p = padded(prior.mu0.shape[0])
-    return 1 + p + p * p
+    n_features = prior.mu0.shape[0]
+    return 1 + n_features + n_features * n_features
 
 
 @base.implements(base.tile_size, MvNormalPrior)
 def _tile_size(prior):
-    return padded(prior.mu0.shape[0])
+    return prior.mu0.shape[0]
 
 
 @base.implements(base.load_tile, MvNormalPrior)
@@ -304,15 +305,11 @@ def _load_tile(prior, data, rows, tile):
     load_dense_tile(data, prior.shift, rows, tile)
 
 
-@base.implements(base.fill_log_density, MvNormalPrior)
+@base.implements(base.fill_log_density, MvNormalPrior, inline=True)
 def _fill_log_density(prior, tile, params, out, scratch):
-    n_features = prior.mu0.shape[0]
-    p = padded(n_features)
-    centre = params[1 : 1 + p]
-    whitening = params[1 + p :].reshape(p, p)
-    fill_squared_norm(tile, whitening, centre, n_features, out, scratch)
-    for t in range(TILE):
-        out[t] = params[0] - 0.5 * out[t]
+    d = prior.mu0.shape[0]
+    centre, whitening = part_of(params, 1, d), square_of(params, 1 + d, d)
+    fill_log_normal(tile, whitening, centre, params[0], out, scratch)
 
 
 @base.implements(base.add_row, MvNormalPrior)
@@ -326,6 +323,73 @@ def _add_row(prior, data, i, stats):
         for b in range(a + 1):
             stats[at + b] += x * (data[i, b] - prior.shift[b])
         at += a + 1
+
+
+@base.implements(base.add_groups, MvNormalPrior)
+def _add_groups(prior, data, members, bounds, stats):
+    """One or two features are added up in registers, more by products of matrices."""
+    for k in range(stats.shape[0]):
+        if bounds[k + 1] > bounds[k]:
+            stats[k, 0] += bounds[k + 1] - bounds[k]
+            group = part_of(members, bounds[k], bounds[k + 1] - bounds[k])
+            if data.shape[1] == 1:
+                _add_scalars(prior.shift[0], data, group, row_of(stats, k))
+            elif data.shape[1] == 2:
+                _add_pairs(prior.shift[0], prior.shift[1], data, group, row_of(stats, k))
+    if data.shape[1] > 2:
+        _add_vectors(prior.shift, data, members, bounds, stats)
+
+
+@kernel
+def _add_scalars(shift, data, group, stats):
+    s, ss = 0.0, 0.0
+    for j in range(group.shape[0]):
+        x = data[group[j], 0] - shift
+        s += x
+        ss += x * x
+    stats[1] += s
+    stats[2] += ss
+
+
+@kernel
+def _add_pairs(shift0, shift1, data, group, stats):
+    s0, s1, s00, s10, s11 = 0.0, 0.0, 0.0, 0.0, 0.0
+    for j in range(group.shape[0]):
+        x0, x1 = data[group[j], 0] - shift0, data[group[j], 1] - shift1
+        s0 += x0
+        s1 += x1
+        s00 += x0 * x0
+        s10 += x1 * x0
+        s11 += x1 * x1
+    stats[1] += s0
+    stats[2] += s1
+    stats[3] += s00
+    stats[4] += s10
+    stats[5] += s11
+
+
+@kernel
+def _add_vectors(shift, data, members, bounds, stats):
+    """Up to TILE observations of a group at a time become one product of matrices."""
+    n_features = data.shape[1]
+    width = padded(n_features)
+    packed = np.zeros(TILE * width)
+    square = np.empty(width * width)
+    for k in range(stats.shape[0]):
+        for first in range(bounds[k], bounds[k + 1], TILE):
+            n_rows = min(TILE, bounds[k + 1] - first)
+            for t in range(n_rows):
+                i = members[first + t]
+                for a in range(n_features):
+                    x = data[i, a] - shift[a]
+                    packed[t * width + a] = x
+                    stats[k, 1 + a] += x
+            sum_outer(packed, n_rows, width, square)
+            at = 1 + n_features
+            for a in range(n_features):
+                for b in range(a + 1):
+                    stats[k, at + b] += square[a * width + b]
+                at += a + 1
 
 
 @base.implements(base.log_marginal, MvNormalPrior)

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import numba
+import numba.extending
 
 # Contraction to fused multiply-adds and ignoring the sign of zero are safe.  Re-association
-# would break the rounding trick of `exp_inplace`; no-NaN and no-inf would break log(0) = -inf.
+# would break the rounding trick of `exp2_plainly`; no-NaN and no-inf would break log(0) = -inf.
 FASTMATH = {"contract", "nsz"}
 
 _COMPILED = ("kernels/*.py", "components/*.py", "moves/*.py", "sampler.py")
@@ -47,7 +48,26 @@ def kernel(function: Callable[..., Any]) -> Any:
     -------
     numba dispatcher
     """
-    compiled = numba.njit(cache=True, nogil=True, fastmath=FASTMATH)(function)
+    return _compile(function)
+
+
+def inlined_kernel(function: Callable[..., Any]) -> Any:
+    """Compile like `kernel`; the code is copied to where it is called.
+
+    For what does little itself: a call that hands over arrays costs as much as thirty loads
+    and stores, which is more than the work of a tile and cluster of few features.
+    """
+    return _compile(function, forceinline=True)
+
+
+def intrinsic(function: Callable[..., Any]) -> Any:
+    """Make a function of which `function` writes the code, see `numba.extending.intrinsic`."""
+    return numba.extending.intrinsic(function)
+
+
+def _compile(function: Callable[..., Any], **options: Any) -> Any:
+    """Compile `function`; its cache entry is stale when any compiled source has changed."""
+    compiled = numba.njit(cache=True, nogil=True, fastmath=FASTMATH, **options)(function)
     # With numba's jit switched off the function comes back as it is and has no cache.
     stamped = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if stamped is not None:

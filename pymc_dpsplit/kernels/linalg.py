@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from pymc_dpsplit.kernels.jit import kernel
 
 
@@ -21,32 +23,37 @@ def cholesky_inplace(a, floor):
     floor : ndarray of float64, shape (D,)
     """
     n = a.shape[0]
+    column = np.empty(n)
     for j in range(n):
         pivot = a[j, j]
-        for m in range(j):
-            pivot -= a[j, m] * a[j, m]
         if not pivot > floor[j]:
             pivot = floor[j]
         root = math.sqrt(pivot)
         a[j, j] = root
         for i in range(j + 1, n):
-            s = a[i, j]
-            for m in range(j):
-                s -= a[i, m] * a[j, m]
-            a[i, j] = s / root
+            a[i, j] /= root
+            column[i] = a[i, j]
+        # What is left shrinks at once, along its rows: that vectorises, inner products do not.
+        for i in range(j + 1, n):
+            factor = column[i]
+            for m in range(j + 1, i + 1):
+                a[i, m] -= factor * column[m]
 
 
 @kernel
 def invert_lower(lower, out):
     """Write the inverse of the lower triangle `lower` (D, D) into the lower triangle of `out`."""
     n = lower.shape[0]
-    for j in range(n):
-        out[j, j] = 1.0 / lower[j, j]
-        for i in range(j + 1, n):
-            s = 0.0
-            for m in range(j, i):
-                s -= lower[i, m] * out[m, j]
-            out[i, j] = s / lower[i, i]
+    for i in range(n):
+        for b in range(i):
+            out[i, b] = 0.0
+        for m in range(i):
+            factor = lower[i, m]
+            for b in range(m + 1):
+                out[i, b] -= factor * out[m, b]
+        for b in range(i):
+            out[i, b] /= lower[i, i]
+        out[i, i] = 1.0 / lower[i, i]
 
 
 @kernel

@@ -10,7 +10,6 @@ import numpy as np
 
 from pymc_dpsplit.kernels.jit import kernel
 from pymc_dpsplit.kernels.linalg import cholesky_inplace, log_diagonal_sum
-from pymc_dpsplit.kernels.quadratic import padded
 from pymc_dpsplit.kernels.random import draw_log_gamma
 
 _LOG_2PI = math.log(2.0 * math.pi)
@@ -58,24 +57,26 @@ def draw_whitening(inverse, nu_n, rng, whitening):
         for b in range(a):
             row[b] = rng.standard_normal()
         shape = 0.5 * (nu_n - (n_features - 1 - a))
-        row[a] = math.exp(0.5 * (math.log(2.0) + draw_log_gamma(rng, shape)))
+        if shape < 1.0:
+            row[a] = math.exp(0.5 * (math.log(2.0) + draw_log_gamma(rng, shape)))
+        else:
+            row[a] = math.sqrt(2.0 * rng.standard_gamma(shape))
         for b in range(a + 1):
-            s = 0.0
-            for m in range(b, a + 1):
-                s += row[m] * inverse[m, b]
-            whitening[a, b] = s
+            whitening[a, b] = 0.0
+        for m in range(a + 1):
+            for b in range(m + 1):
+                whitening[a, b] += row[m] * inverse[m, b]
 
 
 @kernel
 def set_density(whitening, mean, params):
     """Write normaliser and whitening matrix (lower, D x D) into `params`; c = W mean."""
     n_features = mean.shape[0]
-    p = padded(n_features)
     params[:] = 0.0
     params[0] = log_diagonal_sum(whitening) - 0.5 * n_features * _LOG_2PI
     for a in range(n_features):
         c = 0.0
         for b in range(a + 1):
             c += whitening[a, b] * mean[b]
-            params[1 + p + a * p + b] = whitening[a, b]
+            params[1 + n_features * (1 + a) + b] = whitening[a, b]
         params[1 + a] = c

@@ -1,73 +1,119 @@
-"""Squared norms |W x - c|^2 for a tile of x: the innermost loop of Gaussian densities.
+"""Normal log densities of a tile, constant - |W x - c|^2 / 2: the innermost loop of the project.
 
-Observations run along the vector lanes.  One and two features have loops of their own; more
-are handled in blocks of four rows by four columns, so that sixteen multiply-adds share four
-loads of data and four of accumulators.
+Observations run along the lanes.  Four rows of W by VECTORS vectors of observations are kept in
+registers while the columns go by, so that a multiply-add costs half a load; the zeros above
+the diagonal are skipped, and what is left over of the rows has code of its own for each number.
 """
 
-from pymc_dpsplit.kernels.jit import kernel
+from typing import Any
+
+from numba.core import types
+
+from pymc_dpsplit.kernels.jit import inlined_kernel, intrinsic, kernel
+from pymc_dpsplit.kernels.lanes import LANES, VECTORS, Lanes, call_once_written, index, pointers
 from pymc_dpsplit.kernels.tiles import TILE
 
-
-@kernel
-def padded(n_features):
-    """Number of rows of a whitening matrix: a multiple of four, or 1 or 2."""
-    if n_features <= 2:
-        return n_features
-    return (n_features + 3) // 4 * 4
+_ROWS = 4
 
 
 @kernel
-def fill_squared_norm(tile, whitening, centre, n_features, out, scratch):
-    """Write |W x - c|^2 for each observation of a tile into `out`.
+def fill_log_normal_plainly(tile, whitening, centre, constant, out, scratch):
+    """Do what `fill_log_normal` does, without vector code."""
+    for t in range(TILE):
+        out[t] = 0.0
+    for r in range(centre.shape[0]):
+        for t in range(TILE):
+            scratch[t] = -centre[r]
+        for j in range(r + 1):
+            w = whitening[r, j]
+            for t in range(TILE):
+                scratch[t] += w * tile[j * TILE + t]
+        for t in range(TILE):
+            out[t] += scratch[t] * scratch[t]
+    for t in range(TILE):
+        out[t] = constant - 0.5 * out[t]
+
+
+class _Norms:
+    """Writes the code that sums the squares of rows of W x - c over a block of observations."""
+
+    def __init__(self, builder: Any, tile: Any, whitening: Any, centre: Any, n: Any) -> None:
+        self.builder, self.lanes = builder, Lanes(builder)
+        self.tile, self.whitening, self.centre, self.n = tile, whitening, centre, n
+
+    def add_rows(self, n_rows: int, row: Any, block: Any, totals: list[Any]) -> None:
+        """Add the squares of the rows row .. row + n_rows - 1 to `totals`."""
+        builder, lanes = self.builder, self.lanes
+        rows = [builder.add(row, index(i)) for i in range(n_rows)]
+        sums = []
+        for i in range(n_rows):
+            minus_c = lanes.splat(builder.fneg(lanes.scalar(self.centre, rows[i])))
+            sums.append([lanes.variable(minus_c) for _ in range(VECTORS)])
+        with lanes.steps(index(0), row, 1) as (column, _):
+            self._add_column(column, rows, sums, block)
+        for i in range(n_rows):
+            self._add_column(rows[i], rows[i:], sums[i:], block)
+        for row_sums in sums:
+            for y, total in zip(row_sums, totals, strict=True):
+                value = builder.load(y)
+                builder.store(lanes.fma(value, value, builder.load(total)), total)
+
+    def _add_column(self, column: Any, rows: list[Any], sums: list[list[Any]], block: Any) -> None:
+        """Add one column of W times its feature to the sums of some rows."""
+        builder, lanes = self.builder, self.lanes
+        feature = builder.mul(column, index(TILE))
+        x = [lanes.load(self.tile, builder.add(feature, t)) for t in lanes.within(block)]
+        for row, row_sums in zip(rows, sums, strict=True):
+            at = builder.add(builder.mul(row, self.n), column)
+            w = lanes.splat(lanes.scalar(self.whitening, at))
+            for y, x_v in zip(row_sums, x, strict=True):
+                builder.store(lanes.fma(w, x_v, builder.load(y)), y)
+
+
+def _write_log_normal(
+    builder: Any, tile: Any, whitening: Any, centre: Any, n: Any, constant: Any, out: Any
+) -> None:
+    norms, lanes = _Norms(builder, tile, whitening, centre, n), Lanes(builder)
+    left = builder.srem(n, index(_ROWS))
+    whole = builder.sub(n, left)
+    with lanes.blocks(TILE) as (block, _):
+        totals = [lanes.variable(lanes.constant(0.0)) for _ in range(VECTORS)]
+        with lanes.steps(index(0), whole, _ROWS) as (row, _):
+            norms.add_rows(_ROWS, row, block, totals)
+        for n_rows in range(1, _ROWS):
+            with builder.if_then(builder.icmp_signed("==", left, index(n_rows))):
+                norms.add_rows(n_rows, whole, block, totals)
+        for total, t in zip(totals, lanes.within(block), strict=True):
+            half = lanes.constant(-0.5)
+            value = lanes.fma(half, builder.load(total), lanes.splat(constant))
+            lanes.store(value, out, t)
+
+
+@intrinsic
+def _fill_by_lanes(typing_context, tile, whitening, centre, n_features, constant, out):
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        addresses = pointers(context, builder, sig, args)
+        call_once_written(builder, "fill_log_normal", addresses, _write_log_normal)
+        return context.get_dummy_value()
+
+    return types.void(tile, whitening, centre, n_features, constant, out), generate
+
+
+@inlined_kernel
+def _fill_log_normal_by_lanes(tile, whitening, centre, constant, out, scratch):
+    """Write constant - |W x - c|^2 / 2 for each observation of a tile into `out`.
 
     Parameters
     ----------
-    tile : ndarray of float64, shape (P * TILE,)
-        P = padded(n_features); features beyond n_features are zero.
-    whitening : ndarray of float64, shape (P, P)
-        Lower triangular, zero in the padding.
-    centre : ndarray of float64, shape (P,)
-    n_features : int
+    tile : ndarray of float64, shape (>= D * TILE,)
+    whitening : ndarray of float64, shape (D, D)
+        C-contiguous; only its lower triangle is read.
+    centre : ndarray of float64, shape (D,)
+    constant : float
     out : ndarray of float64, shape (TILE,)
-    scratch : ndarray of float64, shape (4 * TILE,)
+    scratch : ndarray of float64, shape (>= TILE,)
     """
-    if n_features == 1:
-        w00, c0 = whitening[0, 0], centre[0]
-        for t in range(TILE):
-            y0 = w00 * tile[t] - c0
-            out[t] = y0 * y0
-    elif n_features == 2:
-        w00, w10, w11 = whitening[0, 0], whitening[1, 0], whitening[1, 1]
-        c0, c1 = centre[0], centre[1]
-        for t in range(TILE):
-            y0 = w00 * tile[t] - c0
-            y1 = w10 * tile[t] + w11 * tile[TILE + t] - c1
-            out[t] = y0 * y0 + y1 * y1
-    else:
-        _fill_by_blocks(tile, whitening, centre, out, scratch)
+    _fill_by_lanes(tile, whitening, centre, centre.shape[0], constant, out)
 
 
-@kernel
-def _fill_by_blocks(tile, w, centre, out, acc):
-    for t in range(TILE):
-        out[t] = 0.0
-    for r in range(0, w.shape[0], 4):
-        for i in range(4):
-            for t in range(TILE):
-                acc[i * TILE + t] = -centre[r + i]
-        for j in range(0, r + 4, 4):
-            w00, w01, w02, w03 = w[r, j], w[r, j + 1], w[r, j + 2], w[r, j + 3]
-            w10, w11, w12, w13 = w[r + 1, j], w[r + 1, j + 1], w[r + 1, j + 2], w[r + 1, j + 3]
-            w20, w21, w22, w23 = w[r + 2, j], w[r + 2, j + 1], w[r + 2, j + 2], w[r + 2, j + 3]
-            w30, w31, w32, w33 = w[r + 3, j], w[r + 3, j + 1], w[r + 3, j + 2], w[r + 3, j + 3]
-            x = tile[j * TILE : (j + 4) * TILE]
-            for t in range(TILE):
-                x0, x1, x2, x3 = x[t], x[TILE + t], x[2 * TILE + t], x[3 * TILE + t]
-                acc[t] += w00 * x0 + w01 * x1 + w02 * x2 + w03 * x3
-                acc[TILE + t] += w10 * x0 + w11 * x1 + w12 * x2 + w13 * x3
-                acc[2 * TILE + t] += w20 * x0 + w21 * x1 + w22 * x2 + w23 * x3
-                acc[3 * TILE + t] += w30 * x0 + w31 * x1 + w32 * x2 + w33 * x3
-        for t in range(TILE):
-            y0, y1, y2, y3 = acc[t], acc[TILE + t], acc[2 * TILE + t], acc[3 * TILE + t]
-            out[t] += y0 * y0 + y1 * y1 + y2 * y2 + y3 * y3
+fill_log_normal = _fill_log_normal_by_lanes if LANES else fill_log_normal_plainly

@@ -10,7 +10,8 @@ import numpy as np
 
 from pymc_dpsplit.kernels.jit import kernel
 
-TILE = 128
+TILE = 64
+_LINE = 8  # numbers in a cache line
 
 
 @kernel
@@ -40,25 +41,40 @@ def load_dense_tile(x, shift, rows, tile):
     shift : ndarray of float64, shape (D,)
     rows : ndarray of int64, shape (TILE,)
     tile : ndarray of float64, shape (>= D * TILE,)
-        Features D and beyond are not touched: padding stays zero.
     """
     n_features = x.shape[1]
-    for t in range(TILE):
-        i = rows[t]
-        for j in range(n_features):
-            tile[j * TILE + t] = x[i, j] - shift[j]
+    if n_features == 1:
+        for t in range(TILE):
+            tile[t] = x[rows[t], 0] - shift[0]
+    elif n_features == 2:
+        for t in range(TILE):
+            tile[t] = x[rows[t], 0] - shift[0]
+            tile[TILE + t] = x[rows[t], 1] - shift[1]
+    else:
+        for t in range(TILE):
+            i = rows[t]
+            for j in range(n_features):
+                tile[j * TILE + t] = x[i, j] - shift[j]
+
+
+@kernel
+def new_scratch(n_rows):
+    """Scratch of `n_rows` times TILE numbers, not initialised.
+
+    It begins with a cache line, so that no vector of a tile lies across two.
+    """
+    size = n_rows * TILE
+    roomy = np.empty(size + _LINE)
+    skipped = -(roomy.ctypes.data // roomy.itemsize) % _LINE
+    return roomy[skipped : skipped + size]
 
 
 @kernel
 def new_tile(n_features):
     """A zeroed tile of `n_features` features."""
-    return np.zeros(n_features * TILE)
-
-
-@kernel
-def new_scratch(n_rows):
-    """Scratch of `n_rows` times TILE numbers, not initialised."""
-    return np.empty(n_rows * TILE)
+    tile = new_scratch(n_features)
+    tile[:] = 0.0
+    return tile
 
 
 @kernel

@@ -13,20 +13,25 @@ import math
 import numpy as np
 
 from pymc_dpsplit.components.base import (
-    add_row,
+    add_groups,
     fill_log_density,
     load_tile,
     stats_size,
     tile_size,
 )
 from pymc_dpsplit.kernels.jit import kernel
+from pymc_dpsplit.kernels.mass import accumulate, count_below
 from pymc_dpsplit.kernels.random import draw_key, hash_uniform
-from pymc_dpsplit.kernels.special import exp_inplace
+from pymc_dpsplit.kernels.sharing import take_next
 from pymc_dpsplit.kernels.tiles import TILE, fill_range, new_rows, new_scratch, new_tile
+from pymc_dpsplit.kernels.views import part_of, row_of
+from pymc_dpsplit.moves.density import add_log_weights
 from pymc_dpsplit.moves.measure import break_remainder, draw_measure
 
 _MOST_STRIPS = 16
 _LEAST_STRIP = 4096
+# Observations that are sorted by label at a time, so that each group meets its statistics once.
+_CHUNK = 1024
 
 
 @kernel
@@ -39,34 +44,36 @@ def slice_caps(log_weights, floor):
 
 
 @kernel
-def lowest_slice(labels, caps, slice_key):
-    """Smallest slice variable of all observations."""
-    lowest = 1.0
-    for i in range(labels.shape[0]):
-        u = hash_uniform(slice_key, i) * caps[labels[i]]
-        lowest = u if u < lowest else lowest
-    return lowest
+def weigh(log_weights, params, floor):
+    """Copy `params` with log(pi_k / g(pi_k)) added to the log density of each atom."""
+    log_floor = math.log(floor)
+    excess = np.empty(log_weights.shape[0])
+    for k in range(excess.shape[0]):
+        excess[k] = max(log_weights[k] - log_floor, 0.0)
+    return add_log_weights(params, excess)
 
 
 @kernel
-def prepare_sweep(prior, stats, labels, alpha, rng):
-    """Draw everything of the sweep that is not per observation.
+def _fill_slices(rows, labels, caps, slice_key, slices):
+    """Write the slice variables of a tile; return the smallest."""
+    for t in range(TILE):
+        slices[t] = hash_uniform(slice_key, rows[t])
+    for t in range(TILE):
+        slices[t] *= caps[labels[rows[t]]]
+    return _smallest(slices)
 
-    Returns
-    -------
-    log_weights, params : ndarrays, shapes (A,), (A, P)
-        The A atoms in reach of some slice, the occupied ones first.
-    caps : ndarray of float64, shape (A,)
-    slice_key, label_key : uint64
-    """
-    floor = 1.0 / labels.shape[0]
-    log_weights, log_rest, params = draw_measure(prior, stats, alpha, rng)
-    slice_key, label_key = draw_key(rng), draw_key(rng)
-    lowest = lowest_slice(labels, slice_caps(log_weights, floor), slice_key)
-    log_weights, params = break_remainder(
-        prior, log_weights, log_rest, params, alpha, math.log(lowest), rng
-    )
-    return log_weights, params, slice_caps(log_weights, floor), slice_key, label_key
+
+@kernel
+def _smallest(values):
+    """Smallest element of a tile; four partial minima, as one chain of comparisons is slow."""
+    m0, m1, m2, m3 = values[0], values[1], values[2], values[3]
+    for t in range(4, TILE, 4):
+        v0, v1, v2, v3 = values[t], values[t + 1], values[t + 2], values[t + 3]
+        m0 = v0 if v0 < m0 else m0
+        m1 = v1 if v1 < m1 else m1
+        m2 = v2 if v2 < m2 else m2
+        m3 = v3 if v3 < m3 else m3
+    return min(min(m0, m1), min(m2, m3))
 
 
 @kernel
@@ -86,6 +93,69 @@ def strip_bounds(n_obs, strip):
 
 
 @kernel
+def new_counter():
+    """Counter from which threads take their strips, see `take_next`."""
+    return np.zeros(1, np.int64)
+
+
+@kernel
+def _lowest_in_strip(labels, start, stop, caps, slice_key):
+    lowest, lowest_cap = 1.0, caps.min()
+    rows, slices = new_rows(), new_scratch(1)
+    for first in range(start, stop, TILE):
+        fill_range(rows, first, stop)
+        for t in range(TILE):
+            slices[t] = hash_uniform(slice_key, rows[t])
+        # Few tiles can hold the lowest: only those look up the labels.
+        if _smallest(slices) * lowest_cap < lowest:
+            for t in range(TILE):
+                slices[t] *= caps[labels[rows[t]]]
+            lowest = min(lowest, _smallest(slices))
+    return lowest
+
+
+@kernel
+def lowest_slice(labels, caps, slice_key, counter):
+    """Smallest slice variable of the strips that this thread takes from `counter`, or 1."""
+    lowest = 1.0
+    s = take_next(counter)
+    while s < strip_count(labels.shape[0]):
+        start, stop = strip_bounds(labels.shape[0], s)
+        lowest = min(lowest, _lowest_in_strip(labels, start, stop, caps, slice_key))
+        s = take_next(counter)
+    return lowest
+
+
+@kernel
+def begin_sweep(prior, stats, n_obs, alpha, rng):
+    """Draw the occupied part of the measure, and the keys of the sweep.
+
+    Returns
+    -------
+    log_weights, log_rest, params
+        See `draw_measure`.
+    caps : ndarray of float64, shape (K,)
+    slice_key, label_key : uint64
+    """
+    log_weights, log_rest, params = draw_measure(prior, stats, alpha, rng)
+    caps = slice_caps(log_weights, 1.0 / n_obs)
+    return log_weights, log_rest, params, caps, draw_key(rng), draw_key(rng)
+
+
+@kernel
+def complete_atoms(prior, log_weights, log_rest, params, n_obs, alpha, lowest, rng):
+    """Break the remainder down to the lowest slice; return weighed `params` (A, P), caps (A,).
+
+    The A atoms are those in reach of some slice, the occupied ones first.
+    """
+    floor = 1.0 / n_obs
+    log_weights, params = break_remainder(
+        prior, log_weights, log_rest, params, alpha, math.log(lowest), rng
+    )
+    return weigh(log_weights, params, floor), slice_caps(log_weights, floor)
+
+
+@kernel
 def choose_in_tile(log_mass, n_active, rows, label_key, chosen, scratch):
     """Draw an active atom for each observation of a tile by inverting the cumulative mass.
 
@@ -95,108 +165,132 @@ def choose_in_tile(log_mass, n_active, rows, label_key, chosen, scratch):
         Unnormalised log probabilities, not all -inf in a column; overwritten.
     chosen : ndarray of int64, shape (TILE,)
         Written: a row of `log_mass` for each observation.
-    scratch : ndarray of float64, shape (4 * TILE,)
+    scratch : ndarray of float64, shape (>= 2 * TILE,)
     """
-    highest, running = scratch[:TILE], scratch[TILE : 2 * TILE]
-    spare = scratch[2 * TILE : 3 * TILE]
+    highest, target = part_of(scratch, 0, TILE), part_of(scratch, TILE, TILE)
+    accumulate(log_mass, n_active, highest, target)
     for t in range(TILE):
-        highest[t] = log_mass[0, t]
-        running[t] = 0.0
-        chosen[t] = 0
-    for a in range(1, n_active):
-        for t in range(TILE):
-            value = log_mass[a, t]
-            highest[t] = value if value > highest[t] else highest[t]
-    for a in range(n_active):
-        mass = log_mass[a]
-        for t in range(TILE):
-            mass[t] -= highest[t]
-        exp_inplace(mass, spare)
-        for t in range(TILE):
-            running[t] += mass[t]
-            mass[t] = running[t]
-    for t in range(TILE):
-        spare[t] = hash_uniform(label_key, rows[t]) * running[t]
-    for a in range(n_active - 1):
-        for t in range(TILE):
-            chosen[t] += 1 if log_mass[a, t] <= spare[t] else 0
+        target[t] *= hash_uniform(label_key, rows[t])
+    count_below(log_mass, n_active - 1, target, chosen)
 
 
 @kernel
-def assign_strip(
-    prior, data, labels, start, stop, log_weights, params, caps, slice_key, label_key, stats
-):
-    """Redraw the labels start .. stop - 1 and add their observations to `stats` (A, S).
+def _fill_active(prior, tile, params, caps, floor, slices, lowest, active, log_mass, scratch):
+    """Write the log masses of the atoms in reach of a tile; return how many there are."""
+    n_active = 0
+    for k in range(caps.shape[0]):
+        if caps[k] > lowest:
+            mass = row_of(log_mass, n_active)
+            fill_log_density(prior, tile, row_of(params, k), mass, scratch)
+            if caps[k] < floor:
+                for t in range(TILE):
+                    mass[t] = mass[t] if slices[t] < caps[k] else -np.inf
+            active[n_active] = k
+            n_active += 1
+    return n_active
 
-    Labels are changed in place; the new ones are indices of atoms.
-    """
+
+@kernel
+def _group_by_label(labels, start, stop, bounds, members):
+    """Sort the observations start .. stop - 1 by label: group k is bounds[k] .. bounds[k + 1]."""
+    n_groups = bounds.shape[0] - 1
+    bounds[:] = 0
+    for i in range(start, stop):
+        bounds[labels[i]] += 1
+    end = 0
+    for k in range(n_groups):
+        end += bounds[k]
+        bounds[k] = end
+    bounds[n_groups] = end
+    # Filled from the back, each bound ends where its group begins.
+    for i in range(stop - 1, start - 1, -1):
+        k = labels[i]
+        bounds[k] -= 1
+        members[bounds[k]] = i
+
+
+@kernel
+def _assign_strip(prior, data, labels, start, stop, params, caps, slice_key, label_key, stats):
     n_atoms = caps.shape[0]
     floor = 1.0 / labels.shape[0]
-    rows, chosen = new_rows(), new_rows()
-    active = np.empty(n_atoms, np.int64)
-    tile = new_tile(tile_size(prior))
-    log_mass = np.empty((n_atoms, TILE))
-    scratch = new_scratch(4)
-    slices = new_scratch(1)
-    for first in range(start, stop, TILE):
-        fill_range(rows, first, stop)
-        load_tile(prior, data, rows, tile)
-        lowest = 1.0
-        for t in range(TILE):
-            u = hash_uniform(slice_key, rows[t]) * caps[labels[rows[t]]]
-            slices[t] = u
-            lowest = u if u < lowest else lowest
-        n_active = 0
-        for k in range(n_atoms):
-            if caps[k] > lowest:
-                mass = log_mass[n_active]
-                fill_log_density(prior, tile, params[k], mass, scratch)
-                if caps[k] < floor:
-                    for t in range(TILE):
-                        mass[t] = mass[t] if slices[t] < caps[k] else -np.inf
-                else:
-                    log_factor = log_weights[k] - math.log(floor)
-                    for t in range(TILE):
-                        mass[t] += log_factor
-                active[n_active] = k
-                n_active += 1
-        choose_in_tile(log_mass, n_active, rows, label_key, chosen, scratch)
-        for t in range(min(TILE, stop - first)):
-            k = active[chosen[t]]
-            labels[first + t] = k
-            add_row(prior, data, first + t, stats[k])
+    rows, chosen, active = new_rows(), new_rows(), np.empty(n_atoms, np.int64)
+    members, bounds = np.empty(_CHUNK, np.int64), np.empty(n_atoms + 1, np.int64)
+    tile, log_mass = new_tile(tile_size(prior)), new_scratch(n_atoms).reshape(n_atoms, TILE)
+    scratch, slices = new_scratch(4), new_scratch(1)
+    for chunk in range(start, stop, _CHUNK):
+        chunk_stop = min(stop, chunk + _CHUNK)
+        for first in range(chunk, chunk_stop, TILE):
+            fill_range(rows, first, stop)
+            load_tile(prior, data, rows, tile)
+            lowest = _fill_slices(rows, labels, caps, slice_key, slices)
+            n_active = _fill_active(
+                prior, tile, params, caps, floor, slices, lowest, active, log_mass, scratch
+            )
+            choose_in_tile(log_mass, n_active, rows, label_key, chosen, scratch)
+            for t in range(min(TILE, stop - first)):
+                labels[first + t] = active[chosen[t]]
+        _group_by_label(labels, chunk, chunk_stop, bounds, members)
+        add_groups(prior, data, members, bounds, stats)
 
 
 @kernel
-def finish_sweep(labels, strip_stats):
-    """Add up the strips in order, drop atoms without observations and renumber the labels.
+def assign_strips(prior, data, labels, params, caps, slice_key, label_key, strip_stats, counter):
+    """Redraw the labels of the strips that this thread takes from `counter`.
 
     Parameters
     ----------
     labels : ndarray of int32, shape (N,)
-        Indices of atoms; overwritten by clusters 0 .. K - 1.
+        Overwritten by indices of atoms.
+    params, caps : ndarrays of float64, shapes (A, P), (A,)
+        What `complete_atoms` returned.
+    strip_stats : ndarray of float64, shape (strips, A, S)
+        The observations of each strip are added to its statistics.
+    """
+    s = take_next(counter)
+    while s < strip_stats.shape[0]:
+        start, stop = strip_bounds(labels.shape[0], s)
+        _assign_strip(
+            prior, data, labels, start, stop, params, caps, slice_key, label_key, strip_stats[s]
+        )
+        s = take_next(counter)
+
+
+@kernel
+def total_strips(strip_stats):
+    """Add up the strips in order and drop atoms without observations.
+
+    Parameters
+    ----------
     strip_stats : ndarray of float64, shape (strips, A, S)
 
     Returns
     -------
-    ndarray of float64, shape (K, S)
+    totals : ndarray of float64, shape (K, S)
+    renumbered : ndarray of int32, shape (A,)
+        Cluster of each atom that has observations.
     """
     totals = strip_stats[0].copy()
     for s in range(1, strip_stats.shape[0]):
         totals += strip_stats[s]
     renumbered = np.empty(totals.shape[0], np.int32)
     n_clusters = 0
-    moved = False
     for k in range(totals.shape[0]):
         if totals[k, 0] > 0.0:
             renumbered[k] = n_clusters
-            moved = moved or n_clusters != k
             totals[n_clusters] = totals[k]
             n_clusters += 1
-    if moved:
-        for i in range(labels.shape[0]):
+    return totals[:n_clusters].copy(), renumbered
+
+
+@kernel
+def renumber(labels, renumbered, counter):
+    """Turn indices of atoms into clusters, in the strips that this thread takes."""
+    s = take_next(counter)
+    while s < strip_count(labels.shape[0]):
+        start, stop = strip_bounds(labels.shape[0], s)
+        for i in range(start, stop):
             labels[i] = renumbered[labels[i]]
-    return totals[:n_clusters].copy()
+        s = take_next(counter)
 
 
 @kernel
@@ -209,14 +303,16 @@ def new_strip_stats(prior, n_obs, n_atoms):
 def slice_sweep(prior, data, labels, stats, alpha, rng):
     """One whole sweep on one thread; returns the new statistics."""
     n_obs = labels.shape[0]
-    log_weights, params, caps, slice_key, label_key = prepare_sweep(
-        prior, stats, labels, alpha, rng
+    log_weights, log_rest, params, caps, slice_key, label_key = begin_sweep(
+        prior, stats, n_obs, alpha, rng
     )
+    lowest = lowest_slice(labels, caps, slice_key, new_counter())
+    params, caps = complete_atoms(prior, log_weights, log_rest, params, n_obs, alpha, lowest, rng)
     strip_stats = new_strip_stats(prior, n_obs, caps.shape[0])
-    for s in range(strip_stats.shape[0]):
-        start, stop = strip_bounds(n_obs, s)
-        assign_strip(
-            prior, data, labels, start, stop,
-            log_weights, params, caps, slice_key, label_key, strip_stats[s],
-        )  # fmt: skip
-    return finish_sweep(labels, strip_stats)
+    assign_strips(
+        prior, data, labels, params, caps, slice_key, label_key, strip_stats, new_counter()
+    )
+    totals, renumbered = total_strips(strip_stats)
+    if renumbered.shape[0] > totals.shape[0]:
+        renumber(labels, renumbered, new_counter())
+    return totals

@@ -14,30 +14,17 @@ from pymc_dpsplit.components.base import (
     tile_size,
 )
 from pymc_dpsplit.kernels.jit import kernel
-from pymc_dpsplit.kernels.special import exp_inplace
+from pymc_dpsplit.kernels.mass import accumulate
 from pymc_dpsplit.kernels.tiles import TILE, fill_range, new_rows, new_scratch, new_tile
 
 
 @kernel
-def _fill_log_sum(log_mass, highest, total, scratch):
-    """Write the maximum of each column into `highest`, and the sum of exp relative to it.
-
-    `log_mass` (A, TILE) is overwritten.
-    """
-    for t in range(TILE):
-        highest[t] = log_mass[0, t]
-        total[t] = 0.0
-    for a in range(1, log_mass.shape[0]):
-        for t in range(TILE):
-            value = log_mass[a, t]
-            highest[t] = value if value > highest[t] else highest[t]
-    for a in range(log_mass.shape[0]):
-        mass = log_mass[a]
-        for t in range(TILE):
-            mass[t] -= highest[t]
-        exp_inplace(mass, scratch)
-        for t in range(TILE):
-            total[t] += mass[t]
+def add_log_weights(params, log_weights):
+    """Copy `params` (K, P) with a logarithm added to each density: its constant comes first."""
+    weighted = params.copy()
+    for k in range(log_weights.shape[0]):
+        weighted[k, 0] += log_weights[k]
+    return weighted
 
 
 @kernel
@@ -61,18 +48,17 @@ def fill_log_mixture(prior, data, log_weights, params, log_rest, out):
     fill_cache(prior, np.zeros(stats_size(prior)), cache)
     rows = new_rows()
     tile = new_tile(tile_size(prior))
-    log_mass = np.empty((n_clusters + 1, TILE))
-    density_scratch = new_scratch(4)
-    highest, total, scratch = new_scratch(1), new_scratch(1), new_scratch(1)
+    log_mass = new_scratch(n_clusters + 1).reshape(n_clusters + 1, TILE)
+    scratch = new_scratch(4)
+    highest, total = new_scratch(1), new_scratch(1)
+    weighted = add_log_weights(params, log_weights)
     for first in range(0, n_obs, TILE):
         fill_range(rows, first, n_obs)
         load_tile(prior, data, rows, tile)
         for k in range(n_clusters):
-            fill_log_density(prior, tile, params[k], log_mass[k], density_scratch)
-            for t in range(TILE):
-                log_mass[k, t] += log_weights[k]
+            fill_log_density(prior, tile, weighted[k], log_mass[k], scratch)
         for t in range(TILE):
             log_mass[n_clusters, t] = log_rest + log_predictive(prior, data, rows[t], cache)
-        _fill_log_sum(log_mass, highest, total, scratch)
+        accumulate(log_mass, n_clusters + 1, highest, total)
         for t in range(min(TILE, n_obs - first)):
             out[first + t] = highest[t] + math.log(total[t])

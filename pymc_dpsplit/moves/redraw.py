@@ -17,7 +17,7 @@ from pymc_dpsplit.kernels.jit import kernel
 from pymc_dpsplit.kernels.random import draw_key
 from pymc_dpsplit.kernels.tiles import TILE, fill_range, new_rows, new_scratch, new_tile
 from pymc_dpsplit.moves.assignment import choose_in_tile
-from pymc_dpsplit.moves.density import fill_log_mixture
+from pymc_dpsplit.moves.density import add_log_weights, fill_log_mixture
 from pymc_dpsplit.moves.measure import break_remainder
 
 # Share of the mixture density, at the observation where it is largest, that unbroken sticks may
@@ -59,18 +59,17 @@ def redraw_labels(prior, data, log_alone, log_weights, log_rest, params, alpha, 
         prior, log_weights, log_rest, params, alpha, _LOG_LEFT_OUT - worst, rng
     )
     n_atoms = log_weights.shape[0]
+    weighted = add_log_weights(params, log_weights)
     rows, chosen = new_rows(), new_rows()
     tile = new_tile(tile_size(prior))
     scratch = new_scratch(4)
-    log_mass = np.empty((n_atoms, TILE))
+    log_mass = new_scratch(n_atoms).reshape(n_atoms, TILE)
     key = draw_key(rng)
     for first in range(0, n_obs, TILE):
         fill_range(rows, first, n_obs)
         load_tile(prior, data, rows, tile)
         for k in range(n_atoms):
-            fill_log_density(prior, tile, params[k], log_mass[k], scratch)
-            for t in range(TILE):
-                log_mass[k, t] += log_weights[k]
+            fill_log_density(prior, tile, weighted[k], log_mass[k], scratch)
         choose_in_tile(log_mass, n_atoms, rows, key, chosen, scratch)
         for t in range(min(TILE, n_obs - first)):
             labels[first + t] = chosen[t]

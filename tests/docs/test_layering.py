@@ -55,7 +55,7 @@ _ARVIZ = {"arviz", "arviz_base", "arviz_plots", "arviz_stats"}
 # Each unit with the packages it may import beside the standard library.
 THIRD_PARTY: dict[str, set[str]] = {
     "data": {"numpy"},
-    "kernels": {"numpy", "numba"},
+    "kernels": {"numpy", "numba", "llvmlite"},
     "components": _NUMERICS,
     "moves": _NUMERICS,
     "sampler": _NUMERICS,

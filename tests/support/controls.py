@@ -8,11 +8,14 @@ import numpy as np
 from pymc_dpsplit import sampler
 from pymc_dpsplit.kernels.random import draw_key
 from pymc_dpsplit.moves.assignment import (
-    assign_strip,
-    finish_sweep,
+    assign_strips,
+    new_counter,
     new_strip_stats,
+    renumber,
     slice_caps,
     slice_sweep,
+    total_strips,
+    weigh,
 )
 from pymc_dpsplit.moves.greedy import greedy_attempt
 from pymc_dpsplit.moves.informed import log_division_probability, propose_split
@@ -25,16 +28,17 @@ from tests.support.moves import Move, sweep
 def _assign(prior, data, labels, log_weights, params, caps, rng):
     strip_stats = new_strip_stats(prior, len(labels), len(caps))
     keys = np.uint64(draw_key(rng)), np.uint64(draw_key(rng))
-    assign_strip(
-        prior, data, labels, 0, len(labels), log_weights, params, caps, *keys, strip_stats[0]
-    )
-    return finish_sweep(labels, strip_stats)
+    weighed = weigh(log_weights, params, 1.0 / len(labels))
+    assign_strips(prior, data, labels, weighed, caps, *keys, strip_stats, new_counter())
+    totals, renumbered = total_strips(strip_stats)
+    renumber(labels, renumbered, new_counter())
+    return totals
 
 
 def _emptying(prior, data, labels, stats, alpha, rng):
     """Labels among the occupied clusters only: clusters die and are never born."""
     log_weights, _, params = draw_measure(prior, stats, alpha, rng)
-    caps = np.full(len(log_weights), 1.0 / len(labels))
+    caps = slice_caps(log_weights, 1.0 / len(labels))
     return _assign(prior, data, labels, log_weights, params, caps, rng)
 
 

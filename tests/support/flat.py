@@ -51,7 +51,7 @@ def _load_tile(prior, data, rows, tile):
 @base.implements(base.fill_log_density, FlatPrior)
 def _fill_log_density(prior, tile, params, out, scratch):
     for t in range(TILE):
-        out[t] = 0.0
+        out[t] = params[0]
 
 
 @base.implements(base.add_row, FlatPrior)

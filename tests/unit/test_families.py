@@ -11,6 +11,7 @@ import pytest
 from scipy import special, stats
 
 from pymc_dpsplit.components.base import (
+    add_groups,
     add_row,
     cache_add,
     cache_remove,
@@ -61,6 +62,14 @@ def stats_of(prior, data, members):
     out = np.zeros(stats_size(prior))
     for j in range(members.shape[0]):
         add_row(prior, data, members[j], out)
+    return out
+
+
+@kernel
+def group_stats(prior, data, members, bounds):
+    """Statistics of each group of `members`, (groups, S)."""
+    out = np.zeros((bounds.shape[0] - 1, stats_size(prior)))
+    add_groups(prior, data, members, bounds, out)
     return out
 
 
@@ -139,6 +148,18 @@ def test_log_marginal_matches_the_twin(
     for members in some_subsets(len(case.rows), rng):
         ours = marginal_of(case.prior, stats_of(case.prior, case.data, members))
         assert ours == pytest.approx(case.twin.log_marginal(case.rows[members]), rel=1e-9, abs=1e-9)
+
+
+@over_cases
+def test_groups_are_added_like_rows(name: str, n_features: int, rng: np.random.Generator) -> None:
+    case = case_of(name, rows_of("separated", n_features))
+    wide = case.shift + 2.0 * rng.standard_normal((3 * TILE, n_features))
+    members = rng.permutation(3 * TILE)
+    bounds = np.array([0, 1, 1, 5, 2 * TILE + 9])  # one of them empty, one longer than a tile
+    ours = group_stats(case.prior, wide, members, bounds)
+    for k in range(4):
+        one_by_one = stats_of(case.prior, wide, members[bounds[k] : bounds[k + 1]])
+        np.testing.assert_allclose(ours[k], one_by_one, rtol=1e-11, atol=1e-11)
 
 
 @over_datasets
@@ -391,6 +412,17 @@ def test_log_density_matches_the_twin(name: str, n_features: int, rng: np.random
         twins = case.twin.log_density(wide, {key: value[k] for key, value in named.items()})
         ours = densities(case.prior, wide, params[k])
         np.testing.assert_allclose(ours, twins, rtol=1e-9, atol=1e-9)
+
+
+@over_cases
+def test_first_parameter_is_a_constant_term(
+    name: str, n_features: int, rng: np.random.Generator
+) -> None:
+    case = case_of(name, rows_of("separated", n_features))
+    params = draws_of(case.prior, stats_of(case.prior, case.data, np.arange(4)), 1, rng)[0]
+    before = densities(case.prior, case.data, params)
+    params[0] -= 1.25
+    np.testing.assert_allclose(densities(case.prior, case.data, params), before - 1.25, rtol=1e-12)
 
 
 @over_cases

@@ -1,20 +1,36 @@
 """Kernels against plain NumPy and SciPy."""
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from scipy import special, stats
 
+from pymc_dpsplit.kernels.diagonal import fill_log_independent, fill_log_independent_plainly
+from pymc_dpsplit.kernels.exponential import exp2_plainly
+from pymc_dpsplit.kernels.jit import kernel
+from pymc_dpsplit.kernels.lanes import shape_of_registers
 from pymc_dpsplit.kernels.linalg import (
     cholesky_inplace,
     invert_lower,
     rank_one_inplace,
     squared_solve,
 )
+from pymc_dpsplit.kernels.mass import (
+    accumulate,
+    accumulate_plainly,
+    count_below,
+    count_below_plainly,
+)
 from pymc_dpsplit.kernels.normal_wishart import draw_whitening
-from pymc_dpsplit.kernels.quadratic import fill_squared_norm, padded
+from pymc_dpsplit.kernels.outer import padded, sum_outer, sum_outer_plainly
+from pymc_dpsplit.kernels.quadratic import fill_log_normal, fill_log_normal_plainly
 from pymc_dpsplit.kernels.random import draw_key, draw_log_gamma, hash_uniform
-from pymc_dpsplit.kernels.special import exp_inplace, log_multigamma
+from pymc_dpsplit.kernels.sharing import take_next
+from pymc_dpsplit.kernels.special import log_multigamma
 from pymc_dpsplit.kernels.tiles import TILE, fill_members, fill_range
+from pymc_dpsplit.kernels.views import part_of, row_of, square_of
 from tests.support.statistics import LEVEL
 
 
@@ -23,19 +39,51 @@ def spd(rng: np.random.Generator, n: int) -> np.ndarray:
     return root @ root.T
 
 
-def test_exp_matches_numpy(rng: np.random.Generator) -> None:
-    values = np.concatenate([-rng.exponential(50.0, 1000), [0.0, 1e-300, -690.0, 5.0]])
-    expected = np.exp(values)
-    tolerance = 1e-15 + 2e-16 * np.abs(values)
-    exp_inplace(values, np.empty_like(values))
-    assert np.all(np.abs(values / expected - 1.0) <= tolerance)
+def test_exp2_matches_numpy(rng: np.random.Generator) -> None:
+    values = np.concatenate([-rng.exponential(50.0, 1000), [0.0, 0.5, -0.5, -1000.0, 5.0]])
+    ratios = np.array([exp2_plainly(x) for x in values]) / np.exp2(values)
+    assert np.abs(ratios - 1.0).max() < 1e-15
 
 
 @pytest.mark.parametrize("value", [-np.inf, -1e6, -2000.0])
-def test_exp_of_very_negative_is_negligible(value: float) -> None:
-    values = np.full(TILE, value)
-    exp_inplace(values, np.empty(TILE))
-    assert np.all((values >= 0.0) & (values < 1e-300))
+def test_exp2_of_very_negative_is_negligible(value: float) -> None:
+    assert 0.0 <= exp2_plainly(value) < 1e-306
+
+
+def masses(rng: np.random.Generator, n_rows: int) -> np.ndarray:
+    """Log masses (n_rows + 1, TILE) of very different size, some -inf, the last row not used."""
+    log_mass = 300.0 * rng.standard_normal((n_rows + 1, TILE)) - 5000.0
+    if n_rows > 1:
+        log_mass[rng.integers(n_rows, size=TILE), np.arange(TILE)] = -np.inf
+    return log_mass
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 7, 60])
+@pytest.mark.parametrize("sum_up", [accumulate, accumulate_plainly])
+def test_cumulative_masses_match_numpy(
+    sum_up: Callable[..., None], n_rows: int, rng: np.random.Generator
+) -> None:
+    log_mass = masses(rng, n_rows)
+    given, highest, total = log_mass.copy(), np.empty(TILE), np.empty(TILE)
+    sum_up(log_mass, n_rows, highest, total)
+    np.testing.assert_array_equal(highest, given[:n_rows].max(0))
+    expected = np.exp(given[:n_rows] - highest).cumsum(0)
+    np.testing.assert_allclose(log_mass[:n_rows], expected, rtol=1e-12, atol=1e-300)
+    np.testing.assert_array_equal(total, log_mass[n_rows - 1])
+    np.testing.assert_array_equal(log_mass[n_rows], given[n_rows])
+
+
+@pytest.mark.parametrize("n_rows", [0, 1, 6])
+@pytest.mark.parametrize("count", [count_below, count_below_plainly])
+def test_count_below_matches_numpy(
+    count: Callable[..., None], n_rows: int, rng: np.random.Generator
+) -> None:
+    cumulative = rng.random((n_rows + 1, TILE)).cumsum(0)
+    target = rng.random(TILE) * cumulative[-1]
+    target[0] = cumulative[0, 0]
+    found = np.empty(TILE, np.int64)
+    count(cumulative, n_rows, target, found)
+    np.testing.assert_array_equal(found, (cumulative[:n_rows] <= target).sum(0))
 
 
 @pytest.mark.parametrize("n", [1, 3, 8])
@@ -43,16 +91,102 @@ def test_multigamma_matches_scipy(n: int) -> None:
     assert np.isclose(log_multigamma(7.3, n), special.multigammaln(7.3, n), rtol=1e-13)
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8, 11])
-def test_squared_norm_matches_numpy(n: int, rng: np.random.Generator) -> None:
-    p = padded(n)
-    tile, whitening, centre = np.zeros((p, TILE)), np.zeros((p, p)), np.zeros(p)
-    tile[:n] = rng.standard_normal((n, TILE))
-    whitening[:n, :n] = np.tril(rng.standard_normal((n, n)))
-    centre[:n] = rng.standard_normal(n)
-    out = np.empty(TILE)
-    fill_squared_norm(tile.ravel(), whitening, centre, n, out, np.empty(4 * TILE))
-    np.testing.assert_allclose(out, ((whitening @ tile - centre[:, None]) ** 2).sum(0), rtol=1e-12)
+SIZES = [1, 2, 3, 4, 5, 6, 7, 8, 11, 33]
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_normal_densities_match_numpy_and_their_twin(n: int, rng: np.random.Generator) -> None:
+    tile, whitening, centre = (rng.standard_normal(s) for s in ((n, TILE), (n, n), n))
+    out, twin, scratch = np.empty(TILE), np.empty(TILE), np.empty(4 * TILE)
+    # Above the diagonal anything may stand.
+    fill_log_normal(tile.ravel(), whitening, centre, 0.7, out, scratch)
+    fill_log_normal_plainly(tile.ravel(), whitening, centre, 0.7, twin, scratch)
+    squares = (np.tril(whitening) @ tile - centre[:, None]) ** 2
+    np.testing.assert_allclose(out, 0.7 - 0.5 * squares.sum(0), rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(out, twin, rtol=1e-14, atol=1e-15)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_independent_densities_match_numpy_and_their_twin(n: int, rng: np.random.Generator) -> None:
+    tile, mu = rng.standard_normal((n, TILE)), 1e3 * rng.standard_normal(n)
+    precision = rng.exponential(1.0, n)
+    out, twin = np.empty(TILE), np.empty(TILE)
+    fill_log_independent(tile.ravel(), mu, precision, -0.3, out)
+    fill_log_independent_plainly(tile.ravel(), mu, precision, -0.3, twin)
+    squares = ((tile - mu[:, None]) * precision[:, None]) ** 2
+    np.testing.assert_allclose(out, -0.3 - 0.5 * squares.sum(0), rtol=1e-13)
+    np.testing.assert_allclose(out, twin, rtol=1e-14)
+
+
+@pytest.mark.parametrize("n_rows", [0, 1, 5])
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("sum_up", [sum_outer, sum_outer_plainly])
+def test_scatter_matches_numpy(
+    sum_up: Callable[..., None], n: int, n_rows: int, rng: np.random.Generator
+) -> None:
+    width = padded(n)
+    packed, square = np.zeros((n_rows + 1, width)), np.empty((width, width))
+    packed[:, :n] = rng.standard_normal((n_rows + 1, n))
+    sum_up(packed.ravel(), n_rows, width, square.reshape(-1))
+    expected = packed[:n_rows].T @ packed[:n_rows]
+    np.testing.assert_allclose(np.tril(square), np.tril(expected), rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("features", "expected"),
+    [
+        ({"avx512f", "avx2", "fma"}, (8, 4)),
+        ({"avx2", "fma"}, (4, 2)),
+        ({"avx2"}, (0, 0)),
+        ({"neon"}, (2, 4)),
+        (set(), (0, 0)),
+    ],
+)
+def test_lanes_suit_the_processor(features: set[str], expected: tuple[int, int]) -> None:
+    lanes, vectors = shape_of_registers(features)
+    assert (lanes, vectors) == expected
+    assert TILE % max(1, lanes * vectors) == 0
+
+
+@kernel
+def take_all(counter, taken):
+    """Count what this thread takes of len(taken) pieces."""
+    piece = take_next(counter)
+    while piece < taken.shape[0]:
+        taken[piece] += 1
+        piece = take_next(counter)
+
+
+def test_threads_take_each_piece_once() -> None:
+    counter, taken = np.zeros(1, np.int64), np.zeros(1_000_000, np.int64)
+    take_all(np.ones(1, np.int64), taken[:1])  # compiled before the threads start
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: take_all(counter, taken), range(4)))
+    assert (taken == 1).all()
+    assert counter[0] == len(taken) + 4
+
+
+@kernel
+def views_of(matrix, vector):
+    """Change elements through views of arguments."""
+    row_of(matrix, 1)[0] += 10.0
+    part_of(vector, 2, 3)[1] += 20.0
+    square_of(vector, 4, 2)[1, 0] += 30.0
+    return part_of(vector, 2, 3).shape[0]
+
+
+def test_views_reach_the_elements_they_name() -> None:
+    matrix, vector = np.zeros((3, 4)), np.zeros(9)
+    assert views_of(matrix, vector) == 3
+    assert matrix[1, 0] == matrix.sum() == 10.0
+    assert vector.tolist() == [0.0, 0.0, 0.0, 20.0, 0.0, 0.0, 30.0, 0.0, 0.0]
+
+
+def test_views_of_what_they_would_misread_are_refused() -> None:
+    with pytest.raises(TypeError, match="contiguous"):
+        views_of(np.zeros((4, 3)).T, np.zeros(9))
+    with pytest.raises(TypeError, match="contiguous"):
+        views_of(np.zeros((3, 4), np.float32), np.zeros(9))
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 9])

@@ -1,0 +1,74 @@
+"""Normal log densities of a tile under independent features, constant - |(x - mu) p|^2 / 2.
+
+The difference is taken before it is scaled: an expanded square would cancel.
+"""
+
+from typing import Any
+
+from numba.core import types
+
+from pymc_dpsplit.kernels.jit import inlined_kernel, intrinsic, kernel
+from pymc_dpsplit.kernels.lanes import LANES, VECTORS, Lanes, call_once_written, index, pointers
+from pymc_dpsplit.kernels.tiles import TILE
+
+
+@kernel
+def fill_log_independent_plainly(tile, mu, precision, constant, out):
+    """Do what `fill_log_independent` does, without vector code."""
+    for t in range(TILE):
+        out[t] = 0.0
+    for d in range(mu.shape[0]):
+        for t in range(TILE):
+            e = (tile[d * TILE + t] - mu[d]) * precision[d]
+            out[t] += e * e
+    for t in range(TILE):
+        out[t] = constant - 0.5 * out[t]
+
+
+def _write(
+    builder: Any, tile: Any, mu: Any, precision: Any, n: Any, constant: Any, out: Any
+) -> None:
+    lanes = Lanes(builder)
+    with lanes.blocks(TILE) as (block, _):
+        starts = lanes.within(block)
+        totals = [lanes.variable(lanes.constant(0.0)) for _ in range(VECTORS)]
+        with lanes.steps(index(0), n, 1) as (d, _):
+            feature = builder.mul(d, index(TILE))
+            centre = lanes.splat(lanes.scalar(mu, d))
+            scale = lanes.splat(lanes.scalar(precision, d))
+            for start, total in zip(starts, totals, strict=True):
+                x = lanes.load(tile, builder.add(feature, start))
+                e = builder.fmul(builder.fsub(x, centre), scale)
+                builder.store(lanes.fma(e, e, builder.load(total)), total)
+        for start, total in zip(starts, totals, strict=True):
+            half = lanes.constant(-0.5)
+            value = lanes.fma(half, builder.load(total), lanes.splat(constant))
+            lanes.store(value, out, start)
+
+
+@intrinsic
+def _fill_by_lanes(typing_context, tile, mu, precision, n_features, constant, out):
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        addresses = pointers(context, builder, sig, args)
+        call_once_written(builder, "fill_log_independent", addresses, _write)
+        return context.get_dummy_value()
+
+    return types.void(tile, mu, precision, n_features, constant, out), generate
+
+
+@inlined_kernel
+def _fill_log_independent(tile, mu, precision, constant, out):
+    """Write constant - |(x - mu) p|^2 / 2 for each observation of a tile into `out`.
+
+    Parameters
+    ----------
+    tile : ndarray of float64, shape (>= D * TILE,)
+    mu, precision : ndarrays of float64, shape (D,)
+        `precision` is the inverse of the standard deviation.
+    constant : float
+    out : ndarray of float64, shape (TILE,)
+    """
+    _fill_by_lanes(tile, mu, precision, mu.shape[0], constant, out)
+
+
+fill_log_independent = _fill_log_independent if LANES else fill_log_independent_plainly

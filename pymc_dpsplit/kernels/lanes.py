@@ -1,0 +1,152 @@
+"""Vector code for the few innermost loops: a thin layer over LLVM's builder.
+
+The vectoriser of LLVM leaves accumulators in memory and, on many processors, uses half of the
+width there is.  Where that costs most, an intrinsic writes the loop itself, with values of
+LANES numbers each.  A processor without fused multiply-adds has LANES == 0 and runs the plain
+twin that each of these loops has.  Each observation has a lane to itself, or each element of a
+sum, and the order of additions is the same in all: results do not depend on LANES.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, config, types
+from numba.core.codegen import get_host_cpu_features
+
+_F64, _I64, _I32 = ir.DoubleType(), ir.IntType(64), ir.IntType(32)
+
+
+def _features() -> set[str]:
+    """Names of the instruction sets that numba compiles for."""
+    chosen = vars(config)["CPU_FEATURES"]
+    features = get_host_cpu_features() if chosen is None else chosen
+    return {name[1:] for name in features.split(",") if name.startswith("+")}
+
+
+def shape_of_registers(features: set[str]) -> tuple[int, int]:
+    """Return lanes per vector, and vectors per block: four rows of them stay in registers."""
+    if "avx512f" in features:
+        return 8, 4
+    if {"avx2", "fma"} <= features:
+        return 4, 2
+    return (2, 4) if "neon" in features else (0, 0)
+
+
+LANES, VECTORS = shape_of_registers(_features())
+BLOCK = LANES * VECTORS
+
+
+def index(number: int) -> Any:
+    """Return a constant index."""
+    return ir.Constant(_I64, number)
+
+
+def pointers(context: Any, builder: Any, sig: Any, args: Any) -> list[Any]:
+    """Return the arguments of an intrinsic, arrays replaced by the addresses of their data."""
+    return [
+        context.make_array(kind)(context, builder, value).data
+        if isinstance(kind, types.Array)
+        else value
+        for kind, value in zip(sig.args, args, strict=True)
+    ]
+
+
+def call_once_written(builder: Any, name: str, args: list[Any], write: Callable[..., None]) -> None:
+    """Call a function of the module that is being compiled, writing its code if it is new.
+
+    Unlike the code of an intrinsic it is not repeated where it is used, and
+    takes addresses instead of arrays.
+
+    Parameters
+    ----------
+    builder : llvmlite.ir.IRBuilder
+    name : str
+    args : list of llvmlite.ir.Value
+    write : callable
+        Given a builder and the arguments within the function.
+    """
+    kind = ir.FunctionType(ir.VoidType(), [arg.type for arg in args])
+    function = cgutils.get_or_insert_function(builder.module, kind, name)
+    if function.is_declaration:
+        function.linkage = "internal"
+        function.attributes.add("noinline")
+        inside = ir.IRBuilder(function.append_basic_block("entry"))
+        write(inside, *function.args)
+        inside.ret_void()
+    builder.call(function, args)
+
+
+class Lanes:
+    """Loads, stores and arithmetic of vectors, written with the builder of an intrinsic.
+
+    Parameters
+    ----------
+    builder : llvmlite.ir.IRBuilder
+    """
+
+    def __init__(self, builder: Any) -> None:
+        self.builder = builder
+        self.floats = ir.VectorType(_F64, LANES)
+        self.ints = ir.VectorType(_I64, LANES)
+
+    def constant(self, value: float) -> Any:
+        """Return a vector of equal float64."""
+        return ir.Constant(self.floats, [value] * LANES)
+
+    def int_constant(self, value: int) -> Any:
+        """Return a vector of equal int64."""
+        return ir.Constant(self.ints, [value] * LANES)
+
+    def splat(self, scalar: Any) -> Any:
+        """Return a vector with a run-time number in each lane."""
+        nothing = ir.Constant(self.floats, ir.Undefined)
+        first = self.builder.insert_element(nothing, scalar, ir.Constant(_I32, 0))
+        order = ir.Constant(ir.VectorType(_I32, LANES), [0] * LANES)
+        return self.builder.shuffle_vector(first, nothing, order)
+
+    def load(self, base: Any, at: Any) -> Any:
+        """Return base[at : at + LANES] of an array of float64."""
+        loaded = self.builder.load(self._address(base, at, self.floats))
+        loaded.align = 8
+        return loaded
+
+    def store(self, value: Any, base: Any, at: Any) -> None:
+        """Write a vector to base[at : at + LANES]."""
+        self.builder.store(value, self._address(base, at, value.type)).align = 8
+
+    def _address(self, base: Any, at: Any, kind: Any) -> Any:
+        return self.builder.bitcast(self.builder.gep(base, [at]), kind.as_pointer())
+
+    def scalar(self, base: Any, at: Any) -> Any:
+        """Return base[at]."""
+        return self.builder.load(self.builder.gep(base, [at]))
+
+    def fma(self, a: Any, b: Any, c: Any) -> Any:
+        """Return a * b + c, rounded once."""
+        kind = ir.FunctionType(self.floats, [self.floats] * 3)
+        name = f"llvm.fma.v{LANES}f64"
+        function = cgutils.get_or_insert_function(self.builder.module, kind, name)
+        return self.builder.call(function, [a, b, c])
+
+    def larger(self, a: Any, b: Any) -> Any:
+        """Return a where a > b, else b."""
+        return self.builder.select(self.builder.fcmp_ordered(">", a, b), a, b)
+
+    def variable(self, start: Any) -> Any:
+        """Return a place for a vector that a loop changes; LLVM keeps it in a register."""
+        place = cgutils.alloca_once(self.builder, start.type)
+        self.builder.store(start, place)
+        return place
+
+    def blocks(self, size: int) -> Any:
+        """Loop over the starts of blocks of VECTORS vectors within `size` numbers."""
+        return self.steps(index(0), index(size), BLOCK)
+
+    def steps(self, start: Any, stop: Any, step: int) -> Any:
+        """Loop from `start` to `stop`, exclusive, in steps; gives (index, count)."""
+        return cgutils.for_range_slice(self.builder, start, stop, index(step), _I64)
+
+    def within(self, start: Any) -> list[Any]:
+        """Return the first index of each vector of the block that begins at `start`."""
+        return [self.builder.add(start, index(v * LANES)) for v in range(VECTORS)]
