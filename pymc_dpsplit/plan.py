@@ -19,9 +19,9 @@ _MOST_ITERATIONS = 100
 # Draws wanted to an autocorrelation time.  Few: an iteration costs less than PyMC's part of a
 # draw, and what a thousand draws tell should be worth several hundred independent ones.
 _DRAWS_PER_TIME = 1.5
-# Time for the collapsed scan and for split/merge attempts, as shares of that of the sweep.  Once a
+# Time for the collapsed scan and for split/merge attempts, in times that of the sweep.  Once a
 # chain has arrived the sweep does most of the mixing; attempts keep it from being stuck.
-_FOCUS_SHARE, _ATTEMPTS_SHARE = 1.0, 0.25
+_FOCUS_SHARE, _ATTEMPTS_SHARE = 2.0, 0.25
 _MOST_ATTEMPTS = 2.0
 # With fewer features the sweep's own births fit often enough that the scan does not pay.
 _FOCUS_FROM_FEATURES = 5
@@ -35,7 +35,8 @@ def _sweep_cost(target: Target, n_clusters: int) -> float:
     # About alpha log(N) atoms are created; some 5 alpha of them are in reach of a tile.
     created = target.alpha * math.log1p(n_obs)
     evaluated = n_clusters + min(created, 5.0 * target.alpha)
-    return 5e3 + 1e3 * created + n_obs * (30.0 + evaluated * (2.0 + 0.05 * work))
+    per_row = 10.0 + 0.05 * work + evaluated * (0.7 + 0.012 * work)
+    return 5e3 + 1e3 * created + n_obs * per_row
 
 
 def _visit_cost(n_features: int, n_clusters: int) -> float:
@@ -45,7 +46,9 @@ def _visit_cost(n_features: int, n_clusters: int) -> float:
 
 def _attempt_cost(target: Target, n_clusters: int) -> float:
     n_obs, n_features = target.data.shape
-    return 1e4 + (40.0 + n_features * (n_features + 1.0)) * n_obs / n_clusters
+    # Large clusters are chosen more often: a typical one has twice the mean size.
+    typical = 2.0 * n_obs / (n_clusters + 1.0)
+    return 1e4 + (40.0 + n_features * (n_features + 1.0)) * typical
 
 
 def _cost(kernel_name: str, target: Target, state: ChainState, plan: Plan) -> float:
