@@ -21,7 +21,7 @@ _MOST_ITERATIONS = 100
 _DRAWS_PER_TIME = 1.5
 # Time for the collapsed scan and for split/merge attempts, in times that of the sweep.  Once a
 # chain has arrived the sweep does most of the mixing; attempts keep it from being stuck.
-_FOCUS_SHARE, _ATTEMPTS_SHARE = 2.0, 0.25
+_FOCUS_SHARE, _ATTEMPTS_SHARE = 2.0, 0.15
 _MOST_ATTEMPTS = 2.0
 # With fewer features the sweep's own births fit often enough that the scan does not pay.
 _FOCUS_FROM_FEATURES = 5
@@ -78,7 +78,7 @@ def make_plan(
     state : ChainState
         Taken as typical.
     attempts : int, optional
-        Split/merge attempts per iteration; by default as many as cost a quarter of the sweep.
+        Split/merge attempts per iteration; by default as many as cost 15 % of the sweep.
 
     Returns
     -------

@@ -94,7 +94,7 @@ class DPSplitMerge(BlockedStep):
         One by default, as `pm.sample` gives each core a chain; more pay when there are more
         cores than chains and from about 1e5 observations on.
     attempts : int, optional
-        Split/merge attempts per iteration.  By default as many as cost a quarter of the sweep:
+        Split/merge attempts per iteration.  By default as many as cost 15 % of the sweep:
         less than one on average where a sweep is quick.
     iterations : int, optional
         Iterations per draw.  By default as many as cost little beside PyMC itself, and more,

@@ -92,13 +92,16 @@ def test_draws_do_not_depend_on_threads(n_obs):
     assert differences(one, four) == []
 
 
-def test_threads_and_processes_together():
+@pytest.mark.parametrize(
+    "start", ["fork", "forkserver", pytest.param("spawn", marks=pytest.mark.slow)]
+)
+def test_threads_and_processes_together(start):
     model = model_of(MANY, alpha=1.0)
     one = sampled(model)
     # Threads of a chain in this process must not get in the way of the processes that follow.
     threads = {"dpsplit": {"threads": 2}}
     assert differences(one, sampled(model, **threads)) == []
-    assert differences(one, sampled(model, cores=2, **threads)) == []
+    assert differences(one, sampled(model, cores=2, mp_ctx=start, **threads)) == []
 
 
 def test_draws_do_not_depend_on_what_was_sampled_before(small, small_draws):
