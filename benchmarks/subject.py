@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 
 from pymc_dpsplit import sampler
-from pymc_dpsplit.kernels.special import exp_inplace
+from pymc_dpsplit.data.fixed_rows import read_only
+from pymc_dpsplit.kernels.mass import accumulate
+from pymc_dpsplit.kernels.tiles import TILE
 from pymc_dpsplit.moves.assignment import slice_sweep
 from pymc_dpsplit.plan import make_plan
 
@@ -15,7 +17,7 @@ def make_target(rows: np.ndarray, component: Any) -> sampler.Target:
     """Rows (N, D) as they are, the prior in kernel form for their mean, alpha = 1."""
     shift = rows.mean(0)
     prior = component.prior(component.check(component.hyperparameters, rows.shape[1]), shift)
-    return sampler.Target(prior, np.ascontiguousarray(rows), 1.0)
+    return sampler.Target(prior, read_only(rows), 1.0)
 
 
 class Chain:
@@ -85,6 +87,6 @@ class Chain:
             )
 
 
-def exponentials(values: np.ndarray, scratch: np.ndarray) -> None:
-    """The package's own exponential over a flat array, in place."""
-    exp_inplace(values, scratch)
+def exponentials(log_mass: np.ndarray) -> None:
+    """The package's own exponential of (A, TILE) numbers with its maxima and running sums."""
+    accumulate(log_mass, len(log_mass), np.empty(TILE), np.empty(TILE))

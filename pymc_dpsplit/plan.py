@@ -13,8 +13,9 @@ from pymc_dpsplit.moves.focus import choose_focus, log_founding_odds
 from pymc_dpsplit.sampler import ChainState, Plan, Target
 
 # Nanoseconds per draw.  PyMC itself spends about 0.3 ms on one, more so with NUTS beside us: as
-# much again is not felt.  The most is what a chain that mixes badly is given.
-_LEAST, _MOST = 4e5, 5e7
+# much again is not felt.  With more rows a draw gets more, so that from 1e5 rows on the kernels have
+# some 95 % of the time.  The most is what a chain that mixes badly is given.
+_LEAST, _LEAST_PER_ROW, _LEAST_OF_MANY, _MOST = 4e5, 120.0, 1.2e7, 5e7
 _MOST_ITERATIONS = 100
 # Draws wanted to an autocorrelation time.  Few: an iteration costs less than PyMC's part of a
 # draw, and what a thousand draws tell should be worth several hundred independent ones.
@@ -96,7 +97,8 @@ def make_plan(
         wanted = min(_MOST_ATTEMPTS, share / _attempt_cost(target, n_clusters))
     plan = Plan(1, wanted, focus)
     cost = _cost(kernel_name, target, state, plan)
-    return plan._replace(n_iterations=_iterations_within(_LEAST, cost))
+    least = min(_LEAST + _LEAST_PER_ROW * len(target.data), _LEAST_OF_MANY)
+    return plan._replace(n_iterations=_iterations_within(least, cost))
 
 
 def lengthen(

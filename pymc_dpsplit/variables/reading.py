@@ -68,7 +68,7 @@ class Reader:
             outputs = numbers
         # What does not move is evaluated once: most models fix all but alpha.
         self._moving = [at for at, output in enumerate(outputs) if _depend(output, inputs)]
-        self._outputs = [
+        self._outputs: list[Any] = [
             None if at in self._moving else output.eval() for at, output in enumerate(outputs)
         ]
         self._fixed_values: dict[str, np.ndarray] | None = None
