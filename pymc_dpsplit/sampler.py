@@ -19,6 +19,7 @@ from pymc_dpsplit.moves.assignment import (
     lowest_slice,
     new_counter,
     new_strip_stats,
+    prune_atoms,
     renumber,
     slice_sweep,
     strip_count,
@@ -211,7 +212,8 @@ def threaded_sweep(
     lowest = min(share(lowest_slice, labels, caps, keys[0]))
     params, caps = complete_atoms(prior, *drawn, n_obs, alpha, lowest, rng)
     strip_stats = new_strip_stats(prior, n_obs, caps.shape[0])
-    share(assign_strips, prior, data, labels, params, caps, *keys, strip_stats)
+    pruning = prune_atoms(prior, state.stats, params, n_obs)
+    share(assign_strips, prior, data, labels, params, caps, pruning, *keys, strip_stats)
     totals, renumbered = total_strips(strip_stats)
     if len(renumbered) > len(totals):
         share(renumber, labels, renumbered)

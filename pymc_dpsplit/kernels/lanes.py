@@ -133,6 +133,16 @@ class Lanes:
         """Return a where a > b, else b."""
         return self.builder.select(self.builder.fcmp_ordered(">", a, b), a, b)
 
+    def largest(self, a: Any) -> Any:
+        """Return the largest number of a vector; none may be NaN."""
+        size = LANES
+        while size > 1:
+            size //= 2
+            order = [(lane + size) % LANES for lane in range(LANES)]
+            rotation = ir.Constant(ir.VectorType(_I32, LANES), order)
+            a = self.larger(a, self.builder.shuffle_vector(a, a, rotation))
+        return self.builder.extract_element(a, ir.Constant(_I32, 0))
+
     def variable(self, start: Any) -> Any:
         """Return a place for a vector that a loop changes; LLVM keeps it in a register."""
         place = cgutils.alloca_once(self.builder, start.type)

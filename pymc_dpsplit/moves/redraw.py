@@ -16,7 +16,7 @@ from pymc_dpsplit.components.base import (
 from pymc_dpsplit.kernels.jit import kernel
 from pymc_dpsplit.kernels.random import draw_key
 from pymc_dpsplit.kernels.tiles import TILE, fill_range, new_rows, new_scratch, new_tile
-from pymc_dpsplit.moves.assignment import choose_in_tile
+from pymc_dpsplit.moves.tile_labels import choose_in_tile
 from pymc_dpsplit.moves.density import add_log_weights, fill_log_mixture
 from pymc_dpsplit.moves.measure import break_remainder
 
