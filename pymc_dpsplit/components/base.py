@@ -329,19 +329,19 @@ def add_groups(prior, data, members, bounds, stats):
 
 
 def find_bounds(prior, params, n_clusters):
-    """Find bounds of log densities that cost less than these; None, the default, if none do.
+    """Find bounds of log densities that cost less than these; by default None: there are none.
 
-    Returns the bounds (K, any), one row for observations of each of the first K = `n_clusters`
-    clusters, and a rough forecast (K, A) of what `fill_excess` would write.
+    Returns bounds (K, any), row z for observations of cluster z of the first K = `n_clusters`
+    of A atoms, and what `fill_excess` is likely to find for these clusters, (K, K).
     """
     return _undefined(prior, params, n_clusters)
 
 
 def fill_excess(prior, tile, bounds, reference, excess):
-    """Write what no log density of a tile under each atom less `reference` (TILE,) exceeds.
+    """Write what no log density of a tile under an atom exceeds `reference` (TILE,) by.
 
-    `bounds` is a row of `find_bounds`, that of the cluster to which the tile belongs or any
-    other; `excess` has at least A elements, A rounded up to a multiple of four.
+    `bounds` is a row of what `find_bounds` returned.  The length of `excess`, a multiple of four,
+    is the number of atoms; numbers beyond A mean nothing.
     """
     return _undefined(prior, tile, bounds, reference, excess)
 

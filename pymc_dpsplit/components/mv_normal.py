@@ -154,9 +154,7 @@ class MvNormal(base.Component):
         )
         mu0 = values["mu0"] - shift
         has_bounds = True if n_features >= _LEAST_BOUNDED else None
-        return MvNormalPrior(
-            shift, mu0, kappa0, nu0, psi0, pivots**2, log_norm, has_bounds
-        )
+        return MvNormalPrior(shift, mu0, kappa0, nu0, psi0, pivots**2, log_norm, has_bounds)
 
     def unpack(self, params: np.ndarray, shift: np.ndarray) -> dict[str, np.ndarray]:
         d = shift.shape[0]

@@ -18,7 +18,7 @@ from pymc_dpsplit.kernels.views import part_of, row_of, square_of
 # Numbers kept at most: 32 MB.
 _MOST_NUMBERS = 1 << 22
 # Standard deviations by which the worst observation of a tile is taken to differ.
-_WORST = 2.5
+_WORST = 2.0
 
 
 @base.implements(base.find_bounds, MvNormalPrior)
@@ -35,7 +35,7 @@ def _find(has_bounds, n_features, params, n_clusters):
     if n_clusters * width > _MOST_NUMBERS:
         n_clusters = 0
     bounds = np.zeros((n_clusters, width))
-    forecast = np.empty((n_clusters, n_atoms))
+    forecast = np.empty((n_clusters, n_clusters))
     means = _means(params, n_clusters, n_features)
     gap = np.empty((n_features, n_clusters))
     for k in range(n_atoms if n_clusters > 0 else 0):
@@ -44,7 +44,8 @@ def _find(has_bounds, n_features, params, n_clusters):
         for z in range(n_clusters):
             bound = bounds[z, k * (HEAD + n_features) : (k + 1) * (HEAD + n_features)]
             distance = _fill_bound(atom, gap, z, bound)
-            forecast[z, k] = _forecast(params[k, 0] - params[z, 0], distance, n_features)
+            if k < n_clusters:
+                forecast[z, k] = _forecast(params[k, 0] - params[z, 0], distance, n_features)
     return bounds, forecast
 
 

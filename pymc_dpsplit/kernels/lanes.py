@@ -111,6 +111,13 @@ class Lanes:
         loaded.align = 8
         return loaded
 
+    def load_widened(self, base: Any, at: Any) -> Any:
+        """Return base[at : at + LANES] of an array of float64 or float32, as float64."""
+        number = base.type.pointee
+        loaded = self.builder.load(self._address(base, at, ir.VectorType(number, LANES)))
+        loaded.align = 4
+        return loaded if number == _F64 else self.builder.fpext(loaded, self.floats)
+
     def store(self, value: Any, base: Any, at: Any) -> None:
         """Write a vector to base[at : at + LANES]."""
         self.builder.store(value, self._address(base, at, value.type)).align = 8

@@ -8,7 +8,7 @@ from typing import Any
 from numba.core import types
 
 from pymc_dpsplit.kernels.jit import inlined_kernel, intrinsic, kernel
-from pymc_dpsplit.kernels.lanes import LANES, VECTORS, Lanes, call_once_written, index, pointers
+from pymc_dpsplit.kernels.lanes import LANES, Lanes, call_once_written, index, pointers
 from pymc_dpsplit.kernels.tiles import TILE
 
 # Rows of the table at a time: as many accumulators as hide the latency of an addition.

@@ -166,21 +166,12 @@ def _assign_either(
     prior, data, labels, start, stop, params, caps, pruning, slice_key, label_key, stats
 ):
     """Redraw the labels of a strip with all atoms, or without those that cannot matter."""
-    if pruning is None:
-        _assign_strip(prior, data, labels, start, stop, params, caps, slice_key, label_key, stats)
-    elif pruning.bounds.shape[0] == 0:
+    if pruning is None or pruning.bounds.shape[0] == 0:
         _assign_strip(prior, data, labels, start, stop, params, caps, slice_key, label_key, stats)
     else:
         assign_pruned(
             prior, data, labels, start, stop, params, caps, pruning, slice_key, label_key, stats
         )
-
-
-@kernel
-def prune_atoms(prior, stats, params, n_obs):
-    """Decide which atoms need not be evaluated, see `plan_pruning`."""
-    # Of the last tile of each cluster in a strip half is empty.
-    return plan_pruning(prior, stats, params, 0.5 * TILE * strip_count(n_obs), n_obs)
 
 
 @kernel
@@ -196,7 +187,7 @@ def assign_strips(
     params, caps : ndarrays of float64, shapes (A, P), (A,)
         What `complete_atoms` returned.
     pruning : Pruning or None
-        What `prune_atoms` returned; None is to evaluate all atoms.
+        What `plan_pruning` returned; None is to evaluate all atoms.
     strip_stats : ndarray of float64, shape (strips, A, S)
         The observations of each strip are added to its statistics.
     """
@@ -204,7 +195,16 @@ def assign_strips(
     while s < strip_stats.shape[0]:
         start, stop = strip_bounds(labels.shape[0], s)
         _assign_either(
-            prior, data, labels, start, stop, params, caps, pruning, slice_key, label_key,
+            prior,
+            data,
+            labels,
+            start,
+            stop,
+            params,
+            caps,
+            pruning,
+            slice_key,
+            label_key,
             strip_stats[s],
         )
         s = take_next(counter)
@@ -263,7 +263,7 @@ def slice_sweep(prior, data, labels, stats, alpha, rng):
     )
     lowest = lowest_slice(labels, caps, slice_key, new_counter())
     params, caps = complete_atoms(prior, log_weights, log_rest, params, n_obs, alpha, lowest, rng)
-    pruning = prune_atoms(prior, stats, params, n_obs)
+    pruning = plan_pruning(prior, stats, params, strip_count(n_obs))
     strip_stats = new_strip_stats(prior, n_obs, caps.shape[0])
     assign_strips(
         prior, data, labels, params, caps, pruning, slice_key, label_key, strip_stats, new_counter()

@@ -22,7 +22,6 @@ from pymc_dpsplit.components.base import (
 )
 from pymc_dpsplit.kernels.jit import inlined_kernel, kernel
 from pymc_dpsplit.kernels.mass import accumulate, count_below
-from pymc_dpsplit.kernels.prefetch import prefetch_rows
 from pymc_dpsplit.kernels.random import hash_uniform
 from pymc_dpsplit.kernels.tiles import TILE, fill_members, new_rows, new_scratch, new_tile
 from pymc_dpsplit.kernels.views import part_of, row_of
@@ -38,8 +37,8 @@ from pymc_dpsplit.moves.tile_labels import (
 SMALL = 2.0**-20
 # Observations that are sorted at a time.
 _CHUNK = 8192
-# Work beside that of the atoms kept, in densities, and the share of the full sweep's work from
-# which on pruning does not pay; measured, see docs/decisions/0016-pruning.md.
+# Work beside the densities of clusters that are kept, in densities, and the share of the work
+# without pruning above which it does not pay; measured, see docs/decisions/0016-pruning.md.
 _OVERHEAD = 3.0
 _WORTH = 0.75
 
@@ -60,12 +59,11 @@ class Pruning(NamedTuple):
     bounds: np.ndarray
     log_small: float
     slack: float
-    floor: float
 
 
 @kernel
-def plan_pruning(prior, stats, params, n_padding, n_obs):
-    """Decide whether pruning pays, from the parameters alone.
+def plan_pruning(prior, stats, params, n_strips):
+    """Find bounds for the atoms of a sweep, and decide by these alone whether pruning pays.
 
     Parameters
     ----------
@@ -73,34 +71,34 @@ def plan_pruning(prior, stats, params, n_padding, n_obs):
         Before the sweep.
     params : ndarray of float64, shape (A, P)
         Atoms of the sweep, the K clusters first.
-    n_padding : float
-        Observations by which tiles of a single label exceed those of a cluster.
+    n_strips : int
 
     Returns
     -------
     Pruning, or None for families without bounds
     """
-    return _plan(find_bounds(prior, params, stats.shape[0]), stats, n_padding, n_obs)
+    return _plan(find_bounds(prior, params, stats.shape[0]), stats, n_strips)
 
 
 @kernel
-def _plan(found, stats, n_padding, n_obs):
+def _plan(found, stats, n_strips):
     if found is None:
         return None
     bounds, forecast = found
-    n_clusters, n_atoms = forecast.shape
-    # Half of what is allowed for, so that rounding of the bounds is allowed for too.
+    # Half of what is allowed for, so that the bounds may be rounded.
     log_small = math.log(0.5 * SMALL)
-    work, work_in_full = 0.0, 0.0
-    for z in range(n_clusters):
+    n_obs = stats[:, 0].sum()
+    # The last tile of a cluster is half empty.
+    n_padding = 0.5 * TILE * max(n_strips, n_obs / _CHUNK)
+    work = 0.0
+    for z in range(forecast.shape[0]):
         n_kept = _OVERHEAD
-        for k in range(n_atoms):
+        for k in range(forecast.shape[1]):
             n_kept += 1.0 if forecast[z, k] > log_small else 0.0
         work += (stats[z, 0] + n_padding) * n_kept
-        work_in_full += stats[z, 0] * n_atoms
-    if work > _WORTH * work_in_full:
+    if work > _WORTH * n_obs * stats.shape[0]:
         bounds = np.empty((0, 0))
-    return Pruning(bounds, log_small, SMALL, 1.0 / n_obs)
+    return Pruning(bounds, log_small, SMALL)
 
 
 class Room(NamedTuple):
@@ -142,18 +140,29 @@ def _new_room(prior, n_atoms, n_members):
 
 @inlined_kernel
 def _fill_kept(
-    prior, tile, own, params, caps, slices, lowest, pruning, active, log_mass, reference, excess,
+    prior,
+    tile,
+    own,
+    params,
+    caps,
+    floor,
+    slices,
+    lowest,
+    pruning,
+    active,
+    log_mass,
+    reference,
+    excess,
     scratch,
 ):
     """Write the log masses of the atoms that may matter; return how many, and how many do not."""
-    floor, log_small = pruning.floor, pruning.log_small
+    log_small = pruning.log_small
     n_near = caps.shape[0]
     while caps[n_near - 1] <= lowest:
         n_near -= 1
     fill_log_density(prior, tile, row_of(params, own), reference, scratch)
-    fill_excess(
-        prior, tile, row_of(pruning.bounds, own), reference, part_of(excess, 0, (n_near + 3) // 4 * 4)
-    )
+    near = part_of(excess, 0, (n_near + 3) // 4 * 4)
+    fill_excess(prior, tile, row_of(pruning.bounds, own), reference, near)
     n_kept, n_dropped = 0, 0
     for k in range(n_near):
         if caps[k] > lowest:
@@ -195,35 +204,56 @@ def _assign_group(
 
     Those decided move to the front of `group`, the others to `room.undecided`.
     """
+    floor = 1.0 / labels.shape[0]
     n_decided = 0
     for first in range(0, group.shape[0], TILE):
         fill_members(room.rows, group, first)
         load_tile(prior, data, room.rows, room.tile)
-        ahead = first + TILE
-        if ahead < group.shape[0]:
-            prefetch_rows(data, group, ahead, min(ahead + TILE, group.shape[0]))
         lowest = fill_slices(room.rows, labels, caps, slice_key, room.slices)
         n_kept, n_dropped = _fill_kept(
-            prior, room.tile, own, params, caps, room.slices, lowest, pruning, room.active,
-            room.log_mass, room.reference, room.excess, room.scratch,
+            prior,
+            room.tile,
+            own,
+            params,
+            caps,
+            floor,
+            room.slices,
+            lowest,
+            pruning,
+            room.active,
+            room.log_mass,
+            room.reference,
+            room.excess,
+            room.scratch,
         )
         # One more than were dropped: sums are rounded.
         slack = (n_dropped + 1) * pruning.slack
         _choose_certainly(
-            room.log_mass, n_kept, slack, room.rows, label_key, room.chosen, room.others,
+            room.log_mass,
+            n_kept,
+            slack,
+            room.rows,
+            label_key,
+            room.chosen,
+            room.others,
             room.scratch,
         )
         n_decided, n_undecided = _keep_decided(
-            labels, room.rows, min(TILE, group.shape[0] - first), room.chosen, room.active, group,
-            n_decided, room.undecided, n_undecided,
+            labels,
+            room.rows,
+            min(TILE, group.shape[0] - first),
+            room.chosen,
+            room.active,
+            group,
+            n_decided,
+            room.undecided,
+            n_undecided,
         )
     return n_decided, n_undecided
 
 
 @inlined_kernel
-def _keep_decided(
-    labels, rows, n_rows, chosen, active, decided, n_decided, undecided, n_undecided
-):
+def _keep_decided(labels, rows, n_rows, chosen, active, decided, n_decided, undecided, n_undecided):
     for t in range(n_rows):
         if chosen[t] >= 0:
             labels[rows[t]] = active[chosen[t]]
@@ -245,7 +275,15 @@ def _redo(prior, data, labels, redone, params, caps, slice_key, label_key, room)
         load_tile(prior, data, rows, room.tile)
         lowest = fill_slices(rows, labels, caps, slice_key, room.slices)
         n_active = fill_active(
-            prior, room.tile, params, caps, floor, room.slices, lowest, active, room.log_mass,
+            prior,
+            room.tile,
+            params,
+            caps,
+            floor,
+            room.slices,
+            lowest,
+            active,
+            room.log_mass,
             room.scratch,
         )
         choose_in_tile(room.log_mass, n_active, rows, label_key, chosen, room.scratch)
@@ -282,8 +320,18 @@ def assign_pruned(
             group = present[ends[own] : ends[own + 1]]
             if group.shape[0] > 0:
                 n_decided, n_undecided = _assign_group(
-                    prior, data, labels, own, group, params, caps, pruning, slice_key, label_key,
-                    room, n_undecided,
+                    prior,
+                    data,
+                    labels,
+                    own,
+                    group,
+                    params,
+                    caps,
+                    pruning,
+                    slice_key,
+                    label_key,
+                    room,
+                    n_undecided,
                 )
                 _add(prior, data, labels, group[:n_decided], room, stats)
         undecided = room.undecided[:n_undecided]
