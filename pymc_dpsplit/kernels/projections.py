@@ -1,4 +1,4 @@
-"""The smallest squared projections of a tile: what bounds a density without evaluating it.
+"""The smallest squared projections of a tile: they bound densities without evaluating them.
 
 One product of a vector per atom by the tile, observations along the lanes as in `quadratic`.
 """
@@ -11,7 +11,7 @@ from pymc_dpsplit.kernels.jit import inlined_kernel, intrinsic, kernel
 from pymc_dpsplit.kernels.lanes import LANES, Lanes, call_once_written, index, pointers
 from pymc_dpsplit.kernels.tiles import TILE
 
-# Rows of the table at a time: as many accumulators as hide the latency of an addition.
+# Rows at a time, by VECTORS vectors: as many accumulators as hide the latency of an addition.
 ROWS = 4
 # What a row holds before its direction.
 HEAD = 2
