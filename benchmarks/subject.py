@@ -20,6 +20,11 @@ def make_target(rows: np.ndarray, component: Any) -> sampler.Target:
     return sampler.Target(prior, read_only(rows), 1.0)
 
 
+def evaluate_all(target: sampler.Target) -> sampler.Target:
+    """The target of a full-covariance mixture, sampled without pruning."""
+    return target._replace(prior=target.prior._replace(has_bounds=None))
+
+
 class Chain:
     """A chain on one target, advanced by sweeps or by whole iterations.
 

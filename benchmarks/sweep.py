@@ -1,5 +1,6 @@
 """One label sweep against one `GaussianMixture` iteration of scikit-learn.
 
+Also what pruning gains or costs, against our own sweep with all atoms.
 Same data, one thread, one process, float64, CPU time, medians.  Our sweep includes all its
 preparation: weights, parameters, sticks, labels and sufficient statistics.  An iteration of
 scikit-learn is (fit of 4 iterations - fit of 1) / 3 from given starting values, so that its
@@ -17,7 +18,7 @@ from sklearn.mixture import GaussianMixture
 import pymc_dpsplit as dps
 from benchmarks.ceiling import measure_ceiling
 from benchmarks.row import Row
-from benchmarks.subject import Chain, make_target
+from benchmarks.subject import Chain, evaluate_all, make_target
 from benchmarks.timing import REPEATS, cpu_seconds, median_seconds
 from benchmarks.workloads import spheres
 
@@ -49,6 +50,8 @@ DIAGONAL = (
     Case(100_000, 32, 30, 2.0, 3.0, 6.0),
     Case(100_000, 50, 40, 2.0, 3.0, 6.0),
 )
+
+_FAR, _NEAR = 2.0, 0.5
 
 
 def sklearn_iteration(rows: np.ndarray, centres: np.ndarray, covariance: str) -> float:
@@ -98,8 +101,39 @@ def _row(case: Case, covariance: str, ours: float, theirs: float) -> Row:
     )
 
 
+def _gain_of_pruning(n_features: int, n_clusters: int, spread: float) -> tuple[float, float]:
+    """Seconds of our sweep, and of our sweep with all atoms."""
+    rows, labels, _ = spheres(100_000, n_features, n_clusters, spread)
+    target = make_target(rows, dps.MvNormal.from_data(rows))
+    ours, full = Chain(target, labels), Chain(evaluate_all(target), labels)
+    return median_seconds(ours.sweep), median_seconds(full.sweep)
+
+
+def _pruning_rows(n_features: int, n_clusters: int) -> Iterator[Row]:
+    size = f"D = {n_features}, K = {n_clusters}"
+    ours, full = _gain_of_pruning(n_features, n_clusters, _FAR)
+    yield Row(
+        name=f"far apart, pruned against our own full kernel, {size}",
+        measured=full / ours,
+        unit="x",
+        must=2.5,
+        aim=4.0,
+        note=f"{1e4 * ours:.0f} ns per point, with all atoms {1e4 * full:.0f}",
+    )
+    ours, full = _gain_of_pruning(n_features, n_clusters, _NEAR)
+    yield Row(
+        name=f"overlapping: cost of pruning, {size}",
+        measured=ours / full,
+        unit="x",
+        must=1.10,
+        aim=1.03,
+        larger_is_better=False,
+        note=f"{1e4 * ours:.0f} ns per point, with all atoms {1e4 * full:.0f}",
+    )
+
+
 def run() -> Iterator[Row]:
-    """One row for each case, and the share of the limit where linear algebra dominates."""
+    """One row for each case, the share of the limit where linear algebra dominates, pruning."""
     ceiling = measure_ceiling()
     for case in FULL:
         ours, theirs = _seconds(case, "full")
@@ -114,5 +148,7 @@ def run() -> Iterator[Row]:
                 note=f"matrix product {1e-9 * ceiling.flops:.1f} GFLOPS, "
                 f"exponential {1e9 / ceiling.exponentials:.2f} ns",
             )
+    for n_features, n_clusters in ((32, 30), (50, 40)):
+        yield from _pruning_rows(n_features, n_clusters)
     for case in DIAGONAL:
         yield _row(case, "diag", *_seconds(case, "diag"))

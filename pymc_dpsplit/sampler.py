@@ -29,6 +29,7 @@ from pymc_dpsplit.moves.greedy import greedy_attempt
 from pymc_dpsplit.moves.informed import informed_attempt
 from pymc_dpsplit.moves.measure import draw_measure
 from pymc_dpsplit.moves.partition import gather_stats
+from pymc_dpsplit.moves.pruning import plan_pruning
 from pymc_dpsplit.moves.start import assign_to_centres, draw_n_start
 
 _GREEDY_ATTEMPTS = 10
@@ -211,7 +212,8 @@ def threaded_sweep(
     lowest = min(share(lowest_slice, labels, caps, keys[0]))
     params, caps = complete_atoms(prior, *drawn, n_obs, alpha, lowest, rng)
     strip_stats = new_strip_stats(prior, n_obs, caps.shape[0])
-    share(assign_strips, prior, data, labels, params, caps, *keys, strip_stats)
+    pruning = plan_pruning(prior, state.stats, params, strip_count(n_obs))
+    share(assign_strips, prior, data, labels, params, caps, pruning, *keys, strip_stats)
     totals, renumbered = total_strips(strip_stats)
     if len(renumbered) > len(totals):
         share(renumber, labels, renumbered)

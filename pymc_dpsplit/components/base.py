@@ -328,6 +328,24 @@ def add_groups(prior, data, members, bounds, stats):
     return _undefined(prior, data, members, bounds, stats)
 
 
+def find_bounds(prior, params, n_clusters):
+    """Find bounds of log densities that cost less than these; by default None: there are none.
+
+    Returns bounds (K, any), row z for observations of cluster z of the first K = `n_clusters`
+    of A atoms, and what `fill_excess` is likely to find for these clusters, (K, K).
+    """
+    return _undefined(prior, params, n_clusters)
+
+
+def fill_excess(prior, tile, bounds, reference, excess):
+    """Write what no log density of a tile under an atom exceeds `reference` (TILE,) by.
+
+    `bounds` is a row of what `find_bounds` returned.  The length of `excess`, a multiple of four,
+    is the number of atoms; numbers beyond A mean nothing.
+    """
+    return _undefined(prior, tile, bounds, reference, excess)
+
+
 def log_marginal(prior, stats):
     """Log marginal likelihood of the observations summarised by `stats`."""
     return _undefined(prior, stats)
@@ -413,3 +431,11 @@ def _choose_default(prior: Any, data: Any, members: Any, bounds: Any, stats: Any
                 add_row(prior, data, members[j], row_of(stats, k))
 
     return add_one_by_one
+
+
+@overload(find_bounds, jit_options=_OPTIONS, strict=False)
+def _choose_no_bounds(prior: Any, params: Any, n_clusters: Any) -> Any:
+    """Choose None for families without bounds."""
+    if (find_bounds, prior.instance_class) in _implemented:
+        return None
+    return lambda prior, params, n_clusters: None

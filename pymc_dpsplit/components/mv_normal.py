@@ -30,18 +30,21 @@ from pymc_dpsplit.kernels.normal_wishart import draw_whitening, fill_posterior, 
 from pymc_dpsplit.kernels.outer import padded, sum_outer
 from pymc_dpsplit.kernels.quadratic import fill_log_normal
 from pymc_dpsplit.kernels.special import log_multigamma
-from pymc_dpsplit.kernels.tiles import TILE, load_dense_tile
+from pymc_dpsplit.kernels.tiles import TILE, load_dense_tile, new_scratch, new_tile
 from pymc_dpsplit.kernels.views import part_of, row_of, square_of
 
 _LOG_2PI = math.log(2.0 * math.pi)
 _LOG_PI = math.log(math.pi)
+# Features from which on bounds pay, see docs/decisions/0016-pruning.md.
+_LEAST_BOUNDED = 16
 
 
 class MvNormalPrior(NamedTuple):
     """Hyperparameters for kernels; `mu0` relative to the shift of the data.
 
     `floor` (D,) holds the squared pivots of the Cholesky factor of `psi0`, `log_norm` the part
-    of the log marginal that depends on the prior alone.
+    of the log marginal that depends on the prior alone.  `has_bounds` is True or, where these do
+    not pay, None: then kernels are compiled without them.
     """
 
     shift: np.ndarray
@@ -51,6 +54,7 @@ class MvNormalPrior(NamedTuple):
     psi0: np.ndarray
     floor: np.ndarray
     log_norm: float
+    has_bounds: bool | None
 
 
 class MvNormal(base.Component):
@@ -148,7 +152,9 @@ class MvNormal(base.Component):
             + 0.5 * n_features * math.log(kappa0)
             - float(log_multigamma(0.5 * nu0, n_features))
         )
-        return MvNormalPrior(shift, values["mu0"] - shift, kappa0, nu0, psi0, pivots**2, log_norm)
+        mu0 = values["mu0"] - shift
+        has_bounds = True if n_features >= _LEAST_BOUNDED else None
+        return MvNormalPrior(shift, mu0, kappa0, nu0, psi0, pivots**2, log_norm, has_bounds)
 
     def unpack(self, params: np.ndarray, shift: np.ndarray) -> dict[str, np.ndarray]:
         d = shift.shape[0]
@@ -373,8 +379,7 @@ def _add_vectors(shift, data, members, bounds, stats):
     """Up to TILE observations of a group at a time become one product of matrices."""
     n_features = data.shape[1]
     width = padded(n_features)
-    packed = np.zeros(TILE * width)
-    square = np.empty(width * width)
+    packed, square = new_tile(width), new_scratch(width * width // TILE + 1)
     for k in range(stats.shape[0]):
         for first in range(bounds[k], bounds[k + 1], TILE):
             n_rows = min(TILE, bounds[k + 1] - first)

@@ -111,6 +111,13 @@ class Lanes:
         loaded.align = 8
         return loaded
 
+    def load_widened(self, base: Any, at: Any) -> Any:
+        """Return base[at : at + LANES] of an array of float64 or float32, as float64."""
+        number = base.type.pointee
+        loaded = self.builder.load(self._address(base, at, ir.VectorType(number, LANES)))
+        loaded.align = 4
+        return loaded if number == _F64 else self.builder.fpext(loaded, self.floats)
+
     def store(self, value: Any, base: Any, at: Any) -> None:
         """Write a vector to base[at : at + LANES]."""
         self.builder.store(value, self._address(base, at, value.type)).align = 8
@@ -132,6 +139,16 @@ class Lanes:
     def larger(self, a: Any, b: Any) -> Any:
         """Return a where a > b, else b."""
         return self.builder.select(self.builder.fcmp_ordered(">", a, b), a, b)
+
+    def largest(self, a: Any) -> Any:
+        """Return the largest number of a vector; none may be NaN."""
+        size = LANES
+        while size > 1:
+            size //= 2
+            order = [(lane + size) % LANES for lane in range(LANES)]
+            rotation = ir.Constant(ir.VectorType(_I32, LANES), order)
+            a = self.larger(a, self.builder.shuffle_vector(a, a, rotation))
+        return self.builder.extract_element(a, ir.Constant(_I32, 0))
 
     def variable(self, start: Any) -> Any:
         """Return a place for a vector that a loop changes; LLVM keeps it in a register."""

@@ -9,6 +9,7 @@ tile is filled up with copies of its last row; what is computed for the copies i
 import numpy as np
 
 from pymc_dpsplit.kernels.jit import kernel
+from pymc_dpsplit.kernels.transposition import transpose_rows
 
 TILE = 64
 _LINE = 8  # numbers in a cache line
@@ -38,6 +39,7 @@ def load_dense_tile(x, shift, rows, tile):
     Parameters
     ----------
     x : ndarray of float64 or float32, shape (N, D)
+        C-contiguous.
     shift : ndarray of float64, shape (D,)
     rows : ndarray of int64, shape (TILE,)
     tile : ndarray of float64, shape (>= D * TILE,)
@@ -51,10 +53,7 @@ def load_dense_tile(x, shift, rows, tile):
             tile[t] = x[rows[t], 0] - shift[0]
             tile[TILE + t] = x[rows[t], 1] - shift[1]
     else:
-        for t in range(TILE):
-            i = rows[t]
-            for j in range(n_features):
-                tile[j * TILE + t] = x[i, j] - shift[j]
+        transpose_rows(x, shift, rows, tile)
 
 
 @kernel

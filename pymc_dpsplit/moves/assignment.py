@@ -14,19 +14,24 @@ import numpy as np
 
 from pymc_dpsplit.components.base import (
     add_groups,
-    fill_log_density,
     load_tile,
     stats_size,
     tile_size,
 )
 from pymc_dpsplit.kernels.jit import kernel
-from pymc_dpsplit.kernels.mass import accumulate, count_below
 from pymc_dpsplit.kernels.random import draw_key, hash_uniform
 from pymc_dpsplit.kernels.sharing import take_next
 from pymc_dpsplit.kernels.tiles import TILE, fill_range, new_rows, new_scratch, new_tile
-from pymc_dpsplit.kernels.views import part_of, row_of
 from pymc_dpsplit.moves.density import add_log_weights
 from pymc_dpsplit.moves.measure import break_remainder, draw_measure
+from pymc_dpsplit.moves.pruning import assign_pruned, plan_pruning
+from pymc_dpsplit.moves.tile_labels import (
+    choose_in_tile,
+    fill_active,
+    fill_slices,
+    group_by_label,
+    smallest,
+)
 
 _MOST_STRIPS = 16
 _LEAST_STRIP = 4096
@@ -51,29 +56,6 @@ def weigh(log_weights, params, floor):
     for k in range(excess.shape[0]):
         excess[k] = max(log_weights[k] - log_floor, 0.0)
     return add_log_weights(params, excess)
-
-
-@kernel
-def _fill_slices(rows, labels, caps, slice_key, slices):
-    """Write the slice variables of a tile; return the smallest."""
-    for t in range(TILE):
-        slices[t] = hash_uniform(slice_key, rows[t])
-    for t in range(TILE):
-        slices[t] *= caps[labels[rows[t]]]
-    return _smallest(slices)
-
-
-@kernel
-def _smallest(values):
-    """Smallest element of a tile; four partial minima, as one chain of comparisons is slow."""
-    m0, m1, m2, m3 = values[0], values[1], values[2], values[3]
-    for t in range(4, TILE, 4):
-        v0, v1, v2, v3 = values[t], values[t + 1], values[t + 2], values[t + 3]
-        m0 = v0 if v0 < m0 else m0
-        m1 = v1 if v1 < m1 else m1
-        m2 = v2 if v2 < m2 else m2
-        m3 = v3 if v3 < m3 else m3
-    return min(min(m0, m1), min(m2, m3))
 
 
 @kernel
@@ -107,10 +89,10 @@ def _lowest_in_strip(labels, start, stop, caps, slice_key):
         for t in range(TILE):
             slices[t] = hash_uniform(slice_key, rows[t])
         # Few tiles can hold the lowest: only those look up the labels.
-        if _smallest(slices) * lowest_cap < lowest:
+        if smallest(slices) * lowest_cap < lowest:
             for t in range(TILE):
                 slices[t] *= caps[labels[rows[t]]]
-            lowest = min(lowest, _smallest(slices))
+            lowest = min(lowest, smallest(slices))
     return lowest
 
 
@@ -156,60 +138,6 @@ def complete_atoms(prior, log_weights, log_rest, params, n_obs, alpha, lowest, r
 
 
 @kernel
-def choose_in_tile(log_mass, n_active, rows, label_key, chosen, scratch):
-    """Draw an active atom for each observation of a tile by inverting the cumulative mass.
-
-    Parameters
-    ----------
-    log_mass : ndarray of float64, shape (>= n_active, TILE)
-        Unnormalised log probabilities, not all -inf in a column; overwritten.
-    chosen : ndarray of int64, shape (TILE,)
-        Written: a row of `log_mass` for each observation.
-    scratch : ndarray of float64, shape (>= 2 * TILE,)
-    """
-    highest, target = part_of(scratch, 0, TILE), part_of(scratch, TILE, TILE)
-    accumulate(log_mass, n_active, highest, target)
-    for t in range(TILE):
-        target[t] *= hash_uniform(label_key, rows[t])
-    count_below(log_mass, n_active - 1, target, chosen)
-
-
-@kernel
-def _fill_active(prior, tile, params, caps, floor, slices, lowest, active, log_mass, scratch):
-    """Write the log masses of the atoms in reach of a tile; return how many there are."""
-    n_active = 0
-    for k in range(caps.shape[0]):
-        if caps[k] > lowest:
-            mass = row_of(log_mass, n_active)
-            fill_log_density(prior, tile, row_of(params, k), mass, scratch)
-            if caps[k] < floor:
-                for t in range(TILE):
-                    mass[t] = mass[t] if slices[t] < caps[k] else -np.inf
-            active[n_active] = k
-            n_active += 1
-    return n_active
-
-
-@kernel
-def _group_by_label(labels, start, stop, bounds, members):
-    """Sort the observations start .. stop - 1 by label: group k is bounds[k] .. bounds[k + 1]."""
-    n_groups = bounds.shape[0] - 1
-    bounds[:] = 0
-    for i in range(start, stop):
-        bounds[labels[i]] += 1
-    end = 0
-    for k in range(n_groups):
-        end += bounds[k]
-        bounds[k] = end
-    bounds[n_groups] = end
-    # Filled from the back, each bound ends where its group begins.
-    for i in range(stop - 1, start - 1, -1):
-        k = labels[i]
-        bounds[k] -= 1
-        members[bounds[k]] = i
-
-
-@kernel
 def _assign_strip(prior, data, labels, start, stop, params, caps, slice_key, label_key, stats):
     n_atoms = caps.shape[0]
     floor = 1.0 / labels.shape[0]
@@ -222,19 +150,34 @@ def _assign_strip(prior, data, labels, start, stop, params, caps, slice_key, lab
         for first in range(chunk, chunk_stop, TILE):
             fill_range(rows, first, stop)
             load_tile(prior, data, rows, tile)
-            lowest = _fill_slices(rows, labels, caps, slice_key, slices)
-            n_active = _fill_active(
+            lowest = fill_slices(rows, labels, caps, slice_key, slices)
+            n_active = fill_active(
                 prior, tile, params, caps, floor, slices, lowest, active, log_mass, scratch
             )
             choose_in_tile(log_mass, n_active, rows, label_key, chosen, scratch)
             for t in range(min(TILE, stop - first)):
                 labels[first + t] = active[chosen[t]]
-        _group_by_label(labels, chunk, chunk_stop, bounds, members)
+        group_by_label(labels, np.arange(chunk, chunk_stop), bounds, members)
         add_groups(prior, data, members, bounds, stats)
 
 
 @kernel
-def assign_strips(prior, data, labels, params, caps, slice_key, label_key, strip_stats, counter):
+def _assign_either(
+    prior, data, labels, start, stop, params, caps, pruning, slice_key, label_key, stats
+):
+    """Redraw the labels of a strip with all atoms, or without those that cannot matter."""
+    if pruning is None or pruning.bounds.shape[0] == 0:
+        _assign_strip(prior, data, labels, start, stop, params, caps, slice_key, label_key, stats)
+    else:
+        assign_pruned(
+            prior, data, labels, start, stop, params, caps, pruning, slice_key, label_key, stats
+        )
+
+
+@kernel
+def assign_strips(
+    prior, data, labels, params, caps, pruning, slice_key, label_key, strip_stats, counter
+):
     """Redraw the labels of the strips that this thread takes from `counter`.
 
     Parameters
@@ -243,14 +186,26 @@ def assign_strips(prior, data, labels, params, caps, slice_key, label_key, strip
         Overwritten by indices of atoms.
     params, caps : ndarrays of float64, shapes (A, P), (A,)
         What `complete_atoms` returned.
+    pruning : Pruning or None
+        What `plan_pruning` returned; None is to evaluate all atoms.
     strip_stats : ndarray of float64, shape (strips, A, S)
         The observations of each strip are added to its statistics.
     """
     s = take_next(counter)
     while s < strip_stats.shape[0]:
         start, stop = strip_bounds(labels.shape[0], s)
-        _assign_strip(
-            prior, data, labels, start, stop, params, caps, slice_key, label_key, strip_stats[s]
+        _assign_either(
+            prior,
+            data,
+            labels,
+            start,
+            stop,
+            params,
+            caps,
+            pruning,
+            slice_key,
+            label_key,
+            strip_stats[s],
         )
         s = take_next(counter)
 
@@ -308,9 +263,10 @@ def slice_sweep(prior, data, labels, stats, alpha, rng):
     )
     lowest = lowest_slice(labels, caps, slice_key, new_counter())
     params, caps = complete_atoms(prior, log_weights, log_rest, params, n_obs, alpha, lowest, rng)
+    pruning = plan_pruning(prior, stats, params, strip_count(n_obs))
     strip_stats = new_strip_stats(prior, n_obs, caps.shape[0])
     assign_strips(
-        prior, data, labels, params, caps, slice_key, label_key, strip_stats, new_counter()
+        prior, data, labels, params, caps, pruning, slice_key, label_key, strip_stats, new_counter()
     )
     totals, renumbered = total_strips(strip_stats)
     if renumbered.shape[0] > totals.shape[0]:

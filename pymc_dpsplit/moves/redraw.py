@@ -16,9 +16,9 @@ from pymc_dpsplit.components.base import (
 from pymc_dpsplit.kernels.jit import kernel
 from pymc_dpsplit.kernels.random import draw_key
 from pymc_dpsplit.kernels.tiles import TILE, fill_range, new_rows, new_scratch, new_tile
-from pymc_dpsplit.moves.assignment import choose_in_tile
 from pymc_dpsplit.moves.density import add_log_weights, fill_log_mixture
 from pymc_dpsplit.moves.measure import break_remainder
+from pymc_dpsplit.moves.tile_labels import choose_in_tile
 
 # Share of the mixture density, at the observation where it is largest, that unbroken sticks may
 # still hold: too little to change a label drawn with 52-bit uniforms more than once in 10^12.

@@ -20,6 +20,7 @@ from tests.support.partitions import (
     n_clusters_law,
     partition_index,
 )
+from tests.support.pruned import uncertified_sweep
 from tests.support.statistics import (
     LEVEL,
     coclustering_test,
@@ -104,6 +105,12 @@ def test_move_keeps_the_posterior_long(
 def test_broken_move_is_caught(name: str, family: str, rng: np.random.Generator) -> None:
     case = (family, 1 if family == "Normal" else 2, "overlapping")
     assert p_value(CONTROLS[name], case, 1.0, _QUICK, rng) < LEVEL
+
+
+@pytest.mark.control
+def test_pruning_without_certificate_is_caught(rng: np.random.Generator) -> None:
+    case = ("MvNormal", 2, "overlapping")
+    assert p_value(uncertified_sweep, case, 1.0, _QUICK, rng) < LEVEL
 
 
 @pytest.mark.parametrize("family", FAMILIES)

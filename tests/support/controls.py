@@ -29,7 +29,7 @@ def _assign(prior, data, labels, log_weights, params, caps, rng):
     strip_stats = new_strip_stats(prior, len(labels), len(caps))
     keys = np.uint64(draw_key(rng)), np.uint64(draw_key(rng))
     weighed = weigh(log_weights, params, 1.0 / len(labels))
-    assign_strips(prior, data, labels, weighed, caps, *keys, strip_stats, new_counter())
+    assign_strips(prior, data, labels, weighed, caps, None, *keys, strip_stats, new_counter())
     totals, renumbered = total_strips(strip_stats)
     renumber(labels, renumbered, new_counter())
     return totals

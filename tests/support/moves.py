@@ -14,6 +14,7 @@ from pymc_dpsplit.moves.anchored import anchored_attempt
 from pymc_dpsplit.moves.assignment import slice_sweep
 from pymc_dpsplit.moves.collapsed import collapsed_scan, collapsed_sweep
 from pymc_dpsplit.moves.informed import informed_attempt
+from tests.support.pruned import pruned_sweep
 
 Move = Callable[[sampler.Target, sampler.ChainState, np.random.Generator], sampler.ChainState]
 
@@ -77,6 +78,7 @@ def threaded_sweep(
 
 MOVES: dict[str, Move] = {
     "slice": sweep(slice_sweep),
+    "pruned slice": sweep(pruned_sweep),
     "anchored": attempt(anchored_attempt),
     "informed": attempt(informed_attempt),
     "collapsed": sweep(collapsed_sweep),

@@ -1,0 +1,94 @@
+"""Rows of a matrix laid out feature by feature: squares of LANES x LANES numbers in registers.
+
+Written one number at a time, each would go to a cache line of its own.
+"""
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import types
+
+from pymc_dpsplit.kernels.jit import inlined_kernel, intrinsic, kernel
+from pymc_dpsplit.kernels.lanes import LANES, Lanes, call_once_written, index, pointers
+
+
+@kernel
+def transpose_rows_plainly(x, shift, rows, tile):
+    """Do what `transpose_rows` does, without vector code."""
+    n_rows, n_features = rows.shape[0], x.shape[1]
+    for t in range(n_rows):
+        i = rows[t]
+        for j in range(n_features):
+            tile[j * n_rows + t] = x[i, j] - shift[j]
+
+
+def _exchange(lanes: Lanes, square: list[Any], size: int) -> list[Any]:
+    """Exchange the blocks of `size` x `size` numbers on either side of the diagonal."""
+    exchanged = list(square)
+    kind = ir.VectorType(ir.IntType(32), LANES)
+    upper = [lane ^ size | LANES if lane & size else lane for lane in range(LANES)]
+    lower = [lane | LANES if lane & size else lane | size for lane in range(LANES)]
+    for a in range(LANES):
+        if not a & size:
+            pair = square[a], square[a | size]
+            exchanged[a] = lanes.builder.shuffle_vector(*pair, ir.Constant(kind, upper))
+            exchanged[a | size] = lanes.builder.shuffle_vector(*pair, ir.Constant(kind, lower))
+    return exchanged
+
+
+def _write(
+    builder: Any, x: Any, n_features: Any, shift: Any, rows: Any, n_rows: Any, tile: Any
+) -> None:
+    lanes = Lanes(builder)
+    last = builder.sub(n_features, index(LANES))
+    with lanes.steps(index(0), n_rows, LANES) as (t, _):
+        at = [lanes.scalar(rows, builder.add(t, index(lane))) for lane in range(LANES)]
+        starts = [builder.mul(i, n_features) for i in at]
+        with lanes.steps(index(0), n_features, LANES) as (step, _):
+            # The last square may overlap the one before.
+            j = builder.select(builder.icmp_signed("<", step, last), step, last)
+            centre = lanes.load(shift, j)
+            square = [lanes.load_widened(x, builder.add(start, j)) for start in starts]
+            square = [builder.fsub(row, centre) for row in square]
+            size = LANES // 2
+            while size > 0:
+                square = _exchange(lanes, square, size)
+                size //= 2
+            for lane, feature in enumerate(square):
+                column = builder.mul(builder.add(j, index(lane)), n_rows)
+                lanes.store(feature, tile, builder.add(column, t))
+
+
+@intrinsic
+def _transpose_by_lanes(typing_context, x, n_features, shift, rows, n_rows, tile):
+    name = f"transpose_rows_{x.dtype}"
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        addresses = pointers(context, builder, sig, args)
+        call_once_written(builder, name, addresses, _write)
+        return context.get_dummy_value()
+
+    return types.void(x, n_features, shift, rows, n_rows, tile), generate
+
+
+@inlined_kernel
+def _transpose_rows(x, shift, rows, tile):
+    """Write some rows of a matrix, less a shift, as columns.
+
+    Parameters
+    ----------
+    x : ndarray of float64 or float32, shape (N, D)
+        C-contiguous.
+    shift : ndarray of float64, shape (D,)
+    rows : ndarray of int64, shape (n,)
+        n is a multiple of eight.
+    tile : ndarray of float64, shape (>= D * n,)
+        Feature j of row t becomes element j * n + t.
+    """
+    if x.shape[1] < LANES:
+        transpose_rows_plainly(x, shift, rows, tile)
+    else:
+        _transpose_by_lanes(x, x.shape[1], shift, rows, rows.shape[0], tile)
+
+
+transpose_rows = _transpose_rows if LANES else transpose_rows_plainly

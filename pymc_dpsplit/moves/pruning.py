@@ -1,0 +1,341 @@
+"""The sweep over labels without the atoms that cannot matter: the same labels, bit for bit.
+
+Observations are sorted by their present label, so that those of a tile are alike.  An atom is
+dropped for a tile if bounds show that it has less than SMALL times the mass of the present
+cluster, for every observation.  The uniform of the draw is compared with the cumulative masses
+of the others; where it is as close to one of them as what was dropped could move that, the
+observation is drawn anew with all atoms.  Docs/method.md, eq. (33)-(34).
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from pymc_dpsplit.components.base import (
+    add_groups,
+    fill_excess,
+    fill_log_density,
+    find_bounds,
+    load_tile,
+    tile_size,
+)
+from pymc_dpsplit.kernels.jit import inlined_kernel, kernel
+from pymc_dpsplit.kernels.mass import accumulate, count_below
+from pymc_dpsplit.kernels.random import hash_uniform
+from pymc_dpsplit.kernels.tiles import TILE, fill_members, new_rows, new_scratch, new_tile
+from pymc_dpsplit.kernels.views import part_of, row_of
+from pymc_dpsplit.moves.tile_labels import (
+    choose_in_tile,
+    fill_active,
+    fill_mass,
+    fill_slices,
+    group_by_label,
+)
+
+# Mass below which an atom is dropped, relative to that of the present cluster.
+SMALL = 2.0**-20
+# Observations that are sorted at a time.
+_CHUNK = 8192
+# Work beside the densities of clusters that are kept, in densities, and the share of the work
+# without pruning above which it does not pay; measured, see docs/decisions/0016-pruning.md.
+_OVERHEAD = 3.0
+_WORTH = 0.75
+
+
+class Pruning(NamedTuple):
+    """How the atoms of one sweep are dropped.
+
+    Attributes
+    ----------
+    bounds : ndarray of float64, shape (K, any)
+        See `find_bounds`; empty if pruning does not pay.
+    log_small : float
+        Logarithm of the relative mass below which an atom is dropped.
+    slack : float
+        What each dropped atom can move a cumulative mass by, relative to the total.
+    """
+
+    bounds: np.ndarray
+    log_small: float
+    slack: float
+
+
+@kernel
+def plan_pruning(prior, stats, params, n_strips):
+    """Find bounds for the atoms of a sweep, and decide by these alone whether pruning pays.
+
+    Parameters
+    ----------
+    stats : ndarray of float64, shape (K, S)
+        Before the sweep.
+    params : ndarray of float64, shape (A, P)
+        Atoms of the sweep, the K clusters first.
+    n_strips : int
+
+    Returns
+    -------
+    Pruning, or None for families without bounds
+    """
+    return _plan(find_bounds(prior, params, stats.shape[0]), stats, n_strips)
+
+
+@kernel
+def _plan(found, stats, n_strips):
+    if found is None:
+        return None
+    bounds, forecast = found
+    # Half of what is allowed for, so that the bounds may be rounded.
+    log_small = math.log(0.5 * SMALL)
+    n_obs = stats[:, 0].sum()
+    # The last tile of a cluster is half empty.
+    n_padding = 0.5 * TILE * max(n_strips, n_obs / _CHUNK)
+    work = 0.0
+    for z in range(forecast.shape[0]):
+        n_kept = _OVERHEAD
+        for k in range(forecast.shape[1]):
+            n_kept += 1.0 if forecast[z, k] > log_small else 0.0
+        work += (stats[z, 0] + n_padding) * n_kept
+    if work > _WORTH * n_obs * stats.shape[0]:
+        bounds = np.empty((0, 0))
+    return Pruning(bounds, log_small, SMALL)
+
+
+class Room(NamedTuple):
+    """Arrays that the tiles of a strip share, shapes as in `moves.tile_labels`."""
+
+    rows: np.ndarray
+    chosen: np.ndarray
+    others: np.ndarray
+    active: np.ndarray
+    tile: np.ndarray
+    log_mass: np.ndarray
+    slices: np.ndarray
+    reference: np.ndarray
+    excess: np.ndarray
+    scratch: np.ndarray
+    undecided: np.ndarray
+    members: np.ndarray
+    bounds: np.ndarray
+
+
+@kernel
+def _new_room(prior, n_atoms, n_members):
+    return Room(
+        new_rows(),
+        new_rows(),
+        new_rows(),
+        np.empty(n_atoms, np.int64),
+        new_tile(tile_size(prior)),
+        new_scratch(n_atoms).reshape(n_atoms, TILE),
+        new_scratch(1),
+        new_scratch(1),
+        np.empty(n_atoms + 3),
+        new_scratch(4),
+        np.empty(n_members, np.int64),
+        np.empty(n_members, np.int64),
+        np.empty(n_atoms + 1, np.int64),
+    )
+
+
+@inlined_kernel
+def _fill_kept(
+    prior,
+    tile,
+    own,
+    params,
+    caps,
+    floor,
+    slices,
+    lowest,
+    pruning,
+    active,
+    log_mass,
+    reference,
+    excess,
+    scratch,
+):
+    """Write the log masses of the atoms that may matter; return how many, and how many do not."""
+    log_small = pruning.log_small
+    n_near = caps.shape[0]
+    while caps[n_near - 1] <= lowest:
+        n_near -= 1
+    fill_log_density(prior, tile, row_of(params, own), reference, scratch)
+    near = part_of(excess, 0, (n_near + 3) // 4 * 4)
+    fill_excess(prior, tile, row_of(pruning.bounds, own), reference, near)
+    n_kept, n_dropped = 0, 0
+    for k in range(n_near):
+        if caps[k] > lowest:
+            if k != own and excess[k] < log_small:
+                n_dropped += 1
+            else:
+                mass = row_of(log_mass, n_kept)
+                if k == own:
+                    for t in range(TILE):
+                        mass[t] = reference[t]
+                else:
+                    fill_mass(prior, tile, row_of(params, k), caps[k], floor, slices, mass, scratch)
+                active[n_kept] = k
+                n_kept += 1
+    return n_kept, n_dropped
+
+
+@inlined_kernel
+def _choose_certainly(log_mass, n_kept, slack, rows, label_key, chosen, others, scratch):
+    """Do what `choose_in_tile` does, but write -1 where moving sums by `slack` could matter."""
+    highest, total = part_of(scratch, 0, TILE), part_of(scratch, TILE, TILE)
+    lower, upper = part_of(scratch, 2 * TILE, TILE), part_of(scratch, 3 * TILE, TILE)
+    accumulate(log_mass, n_kept, highest, total)
+    for t in range(TILE):
+        u = hash_uniform(label_key, rows[t])
+        lower[t] = total[t] * (u - slack)
+        upper[t] = total[t] * (u + slack)
+    count_below(log_mass, n_kept, lower, chosen)
+    count_below(log_mass, n_kept, upper, others)
+    for t in range(TILE):
+        chosen[t] = chosen[t] if chosen[t] == others[t] and lower[t] > 0.0 else -1
+
+
+@kernel
+def _assign_group(
+    prior, data, labels, own, group, params, caps, pruning, slice_key, label_key, room, n_undecided
+):
+    """Redraw the labels of observations of one cluster; return how many are undecided so far.
+
+    Those decided move to the front of `group`, the others to `room.undecided`.
+    """
+    floor = 1.0 / labels.shape[0]
+    n_decided = 0
+    for first in range(0, group.shape[0], TILE):
+        fill_members(room.rows, group, first)
+        load_tile(prior, data, room.rows, room.tile)
+        lowest = fill_slices(room.rows, labels, caps, slice_key, room.slices)
+        n_kept, n_dropped = _fill_kept(
+            prior,
+            room.tile,
+            own,
+            params,
+            caps,
+            floor,
+            room.slices,
+            lowest,
+            pruning,
+            room.active,
+            room.log_mass,
+            room.reference,
+            room.excess,
+            room.scratch,
+        )
+        # One more than were dropped: sums are rounded.
+        slack = (n_dropped + 1) * pruning.slack
+        _choose_certainly(
+            room.log_mass,
+            n_kept,
+            slack,
+            room.rows,
+            label_key,
+            room.chosen,
+            room.others,
+            room.scratch,
+        )
+        n_decided, n_undecided = _keep_decided(
+            labels,
+            room.rows,
+            min(TILE, group.shape[0] - first),
+            room.chosen,
+            room.active,
+            group,
+            n_decided,
+            room.undecided,
+            n_undecided,
+        )
+    return n_decided, n_undecided
+
+
+@inlined_kernel
+def _keep_decided(labels, rows, n_rows, chosen, active, decided, n_decided, undecided, n_undecided):
+    for t in range(n_rows):
+        if chosen[t] >= 0:
+            labels[rows[t]] = active[chosen[t]]
+            decided[n_decided] = rows[t]
+            n_decided += 1
+        else:
+            undecided[n_undecided] = rows[t]
+            n_undecided += 1
+    return n_decided, n_undecided
+
+
+@kernel
+def _redo(prior, data, labels, redone, params, caps, slice_key, label_key, room):
+    """Redraw the labels of some observations with all atoms."""
+    rows, chosen, active = room.rows, room.chosen, room.active
+    floor = 1.0 / labels.shape[0]
+    for first in range(0, redone.shape[0], TILE):
+        fill_members(rows, redone, first)
+        load_tile(prior, data, rows, room.tile)
+        lowest = fill_slices(rows, labels, caps, slice_key, room.slices)
+        n_active = fill_active(
+            prior,
+            room.tile,
+            params,
+            caps,
+            floor,
+            room.slices,
+            lowest,
+            active,
+            room.log_mass,
+            room.scratch,
+        )
+        choose_in_tile(room.log_mass, n_active, rows, label_key, chosen, room.scratch)
+        for t in range(min(TILE, redone.shape[0] - first)):
+            labels[rows[t]] = active[chosen[t]]
+
+
+@kernel
+def _add(prior, data, labels, rows, room, stats):
+    """Add some observations to the statistics while they are in the cache."""
+    group_by_label(labels, rows, room.bounds, room.members)
+    add_groups(prior, data, room.members, room.bounds, stats)
+
+
+@kernel
+def assign_pruned(
+    prior, data, labels, start, stop, params, caps, pruning, slice_key, label_key, stats
+):
+    """Redraw the labels start .. stop - 1 and add the observations to `stats`.
+
+    Returns
+    -------
+    int
+        Number of observations drawn with all atoms.
+    """
+    n_atoms, size = caps.shape[0], min(_CHUNK, stop - start)
+    room = _new_room(prior, n_atoms, size)
+    present, ends = np.empty(size, np.int64), np.empty(n_atoms + 1, np.int64)
+    n_redone = 0
+    for chunk in range(start, stop, _CHUNK):
+        group_by_label(labels, np.arange(chunk, min(stop, chunk + _CHUNK)), ends, present)
+        n_undecided = 0
+        for own in range(pruning.bounds.shape[0]):
+            group = present[ends[own] : ends[own + 1]]
+            if group.shape[0] > 0:
+                n_decided, n_undecided = _assign_group(
+                    prior,
+                    data,
+                    labels,
+                    own,
+                    group,
+                    params,
+                    caps,
+                    pruning,
+                    slice_key,
+                    label_key,
+                    room,
+                    n_undecided,
+                )
+                _add(prior, data, labels, group[:n_decided], room, stats)
+        undecided = room.undecided[:n_undecided]
+        _redo(prior, data, labels, undecided, params, caps, slice_key, label_key, room)
+        _add(prior, data, labels, undecided, room, stats)
+        n_redone += n_undecided
+    return n_redone

@@ -1,0 +1,248 @@
+"""The pruned sweep: its bounds hold, and its labels are those of the full sweep."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from benchmarks.workloads import spheres
+from pymc_dpsplit import MvNormal, sampler
+from pymc_dpsplit.components.base import fill_excess, fill_log_density, find_bounds, load_tile
+from pymc_dpsplit.kernels.jit import kernel
+from pymc_dpsplit.kernels.projections import HEAD, fill_highest, fill_highest_plainly
+from pymc_dpsplit.kernels.tiles import TILE
+from pymc_dpsplit.kernels.transposition import transpose_rows, transpose_rows_plainly
+from pymc_dpsplit.moves.assignment import (
+    assign_strips,
+    begin_sweep,
+    complete_atoms,
+    lowest_slice,
+    new_counter,
+    new_strip_stats,
+)
+from pymc_dpsplit.moves.pruning import SMALL, Pruning, assign_pruned, plan_pruning
+from tests.support.families import target_of
+from tests.support.moves import sweep, threaded_sweep
+from tests.support.pruned import bounded, forced_pruning
+
+N_OBS, N_FEATURES, N_CLUSTERS = 3000, 16, 8
+SPREADS = (4.0, 2.0, 1.0, 0.5, 0.25)
+
+
+class Sweep(NamedTuple):
+    """All that the labels of a sweep depend on."""
+
+    target: sampler.Target
+    labels: np.ndarray
+    stats: np.ndarray
+    params: np.ndarray
+    caps: np.ndarray
+    keys: tuple[np.uint64, np.uint64]
+
+
+def begun(
+    spread: float,
+    n_features: int = N_FEATURES,
+    n_wrong: int = 300,
+    dtype: type = np.float64,
+    seed: int = 3,
+) -> Sweep:
+    """A sweep from labels that are mostly right."""
+    rng = np.random.default_rng(seed)
+    rows, labels, _ = spheres(N_OBS, n_features, N_CLUSTERS, spread, seed)
+    labels[:n_wrong] = rng.integers(N_CLUSTERS, size=n_wrong)
+    target = target_of(MvNormal.from_data(rows), rows.astype(dtype), 5.0)
+    prior, data, alpha = target._replace(prior=bounded(target.prior))
+    state = sampler.resume(target, labels)
+    *drawn, caps, slice_key, label_key = begin_sweep(prior, state.stats, N_OBS, alpha, rng)
+    keys = np.uint64(slice_key), np.uint64(label_key)
+    lowest = lowest_slice(state.labels, caps, keys[0], new_counter())
+    params, caps = complete_atoms(prior, *drawn, N_OBS, alpha, lowest, rng)
+    target = sampler.Target(prior, data, alpha)
+    return Sweep(target, state.labels, state.stats, params, caps, keys)
+
+
+def finished(begin: Sweep, pruning: Pruning | None) -> tuple[np.ndarray, np.ndarray]:
+    """Labels (N,) and statistics (A, S) after the sweep."""
+    prior, data, _ = begin.target
+    labels, n_atoms = begin.labels.copy(), len(begin.caps)
+    strips = new_strip_stats(prior, N_OBS, n_atoms)
+    assign_strips(
+        prior, data, labels, begin.params, begin.caps, pruning, *begin.keys, strips, new_counter()
+    )
+    return labels, strips.sum(0)
+
+
+def redone(begin: Sweep, pruning: Pruning) -> tuple[np.ndarray, int]:
+    """Labels after the pruned sweep, and how many observations were drawn with all atoms."""
+    prior, data, _ = begin.target
+    labels = begin.labels.copy()
+    stats = new_strip_stats(prior, N_OBS, len(begin.caps))[0]
+    n_redone = assign_pruned(
+        prior, data, labels, 0, N_OBS, begin.params, begin.caps, pruning, *begin.keys, stats
+    )
+    return labels, n_redone
+
+
+def forced(begin: Sweep, small: float = SMALL, slack: float | None = None) -> Pruning:
+    """Pruning with some margin, whether or not it pays."""
+    slack = small if slack is None else slack
+    return forced_pruning(begin.target.prior, begin.params, len(begin.stats), small, slack)
+
+
+# --- labels -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("small", [SMALL, 2.0**-8, 2.0**-4, 2.0**-2])
+@pytest.mark.parametrize("n_features", [2, N_FEATURES])
+@pytest.mark.parametrize("spread", SPREADS)
+def test_labels_are_those_of_the_full_sweep(
+    spread: float, n_features: int, small: float, dtype: type
+) -> None:
+    begin = begun(spread, n_features, dtype=dtype)
+    labels, stats = finished(begin, None)
+    pruned, pruned_stats = finished(begin, forced(begin, small))
+    assert np.count_nonzero(labels != begin.labels) > 200
+    np.testing.assert_array_equal(pruned, labels)
+    np.testing.assert_allclose(pruned_stats, stats, rtol=1e-11, atol=1e-9)
+    np.testing.assert_array_equal(pruned_stats[:, 0], np.bincount(labels, minlength=len(stats)))
+
+
+@pytest.mark.parametrize("n_features", [2, N_FEATURES])
+@pytest.mark.parametrize("spread", SPREADS)
+def test_margins_send_observations_to_the_full_draw(spread: float, n_features: int) -> None:
+    begin = begun(spread, n_features)
+    counts = [redone(begin, forced(begin, small))[1] for small in (SMALL, 2.0**-8, 2.0**-4)]
+    assert counts[0] < 10
+    assert 100 < counts[1] < counts[2]
+
+
+@pytest.mark.control
+@pytest.mark.parametrize("spread", SPREADS[:3])
+def test_labels_differ_without_the_certificate(spread: float) -> None:
+    begin = begun(spread, 2)
+    labels, n_redone = redone(begin, forced(begin, 2.0**-2, slack=0.0))
+    assert n_redone == 0
+    assert np.any(labels != finished(begin, None)[0])
+
+
+def test_threads_change_nothing(rng: np.random.Generator) -> None:
+    rows, labels, _ = spheres(20_000, 32, N_CLUSTERS, 2.0)
+    target = target_of(MvNormal.from_data(rows), rows, 1.0)
+    assert target.prior.has_bounds
+    state = sampler.resume(target, labels)
+    alone = sweep(sampler.slice_sweep)(target, state, np.random.default_rng(1))
+    shared = threaded_sweep(target, state, np.random.default_rng(1))
+    np.testing.assert_array_equal(alone.labels, shared.labels)
+    np.testing.assert_array_equal(alone.stats, shared.stats)
+    full = target._replace(prior=bounded(target.prior, None))
+    unpruned = sweep(sampler.slice_sweep)(full, state, np.random.default_rng(1))
+    np.testing.assert_array_equal(alone.labels, unpruned.labels)
+    assert np.any(alone.stats != unpruned.stats)  # added in another order: it was pruned
+
+
+# --- when ---------------------------------------------------------------------------------
+
+
+def test_pruning_is_planned_where_it_pays() -> None:
+    far, near = begun(4.0, n_wrong=0), begun(0.5, n_wrong=0)
+    planned = plan_pruning(far.target.prior, far.stats, far.params, 1)
+    assert planned.bounds.shape[0] == len(far.stats)
+    assert planned.slack == SMALL
+    assert planned.log_small < np.log(SMALL)
+    assert plan_pruning(near.target.prior, near.stats, near.params, 1).bounds.shape[0] == 0
+    none = bounded(far.target.prior, None)
+    assert plan_pruning(none, far.stats, far.params, 1) is None
+
+
+@pytest.mark.parametrize(("n_features", "has_bounds"), [(2, None), (8, None), (50, True)])
+def test_few_features_are_compiled_without_bounds(n_features: int, has_bounds: bool | None) -> None:
+    rows = np.random.default_rng(0).standard_normal((100, n_features))
+    assert target_of(MvNormal.from_data(rows), rows, 1.0).prior.has_bounds is has_bounds
+
+
+# --- bounds -------------------------------------------------------------------------------
+
+
+@kernel
+def _log_densities(prior, data, rows, params, tile, scratch):
+    load_tile(prior, data, rows, tile)
+    out = np.empty((params.shape[0], TILE))
+    for k in range(params.shape[0]):
+        fill_log_density(prior, tile, params[k], out[k], scratch)
+    return out
+
+
+@kernel
+def _excess(prior, tile, bound, reference, n_atoms):
+    out = np.empty((n_atoms + 3) // 4 * 4)
+    fill_excess(prior, tile, bound, reference, out)
+    return out[:n_atoms]
+
+
+@kernel
+def _found(prior, params, n_clusters):
+    return find_bounds(prior, params, n_clusters)
+
+
+@pytest.mark.parametrize("spread", SPREADS)
+def test_bounds_hold(spread: float, rng: np.random.Generator) -> None:
+    begin = begun(spread)
+    prior, data, _ = begin.target
+    bounds, forecast = _found(prior, begin.params, len(begin.stats))
+    assert forecast.shape == (len(begin.stats),) * 2
+    tile, scratch = np.empty(TILE * N_FEATURES), np.empty(4 * TILE)
+    reference = rng.standard_normal(TILE)
+    for z, bound in enumerate(bounds):
+        # Bounds are close for observations of the cluster, and hold for all.
+        for rows in (np.flatnonzero(begin.labels == z), np.arange(N_OBS)):
+            some = rng.choice(rows, TILE)
+            density = _log_densities(prior, data, some, begin.params, tile, scratch)
+            excess = _excess(prior, tile, bound, reference, len(begin.params))
+            assert np.all(excess >= (density - reference).max(1) - 1e-9)
+
+
+def test_bounds_touch_at_the_mean() -> None:
+    begin = begun(2.0)
+    prior, _, _ = begin.target
+    n_clusters, n_atoms = len(begin.stats), len(begin.params)
+    bounds, _ = _found(prior, begin.params, n_clusters)
+    tile, scratch = np.empty(TILE * N_FEATURES), np.empty(4 * TILE)
+    for z, bound in enumerate(bounds):
+        whitening = begin.params[z, 1 + N_FEATURES :].reshape(N_FEATURES, N_FEATURES)
+        mean = np.linalg.solve(whitening, begin.params[z, 1 : 1 + N_FEATURES])
+        rows = np.tile(mean + prior.shift, (TILE, 1))
+        density = _log_densities(prior, rows, np.arange(TILE), begin.params, tile, scratch)
+        excess = _excess(prior, tile, bound, np.zeros(TILE), n_atoms)
+        np.testing.assert_allclose(excess, density[:, 0], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("n_features", [1, 5, 32])
+@pytest.mark.parametrize("fill", [fill_highest, fill_highest_plainly])
+def test_highest_matches_numpy(
+    fill: Callable[..., None], n_features: int, rng: np.random.Generator
+) -> None:
+    tile = rng.standard_normal((n_features, TILE))
+    table = rng.standard_normal((12, HEAD + n_features))
+    reference, out = rng.standard_normal(TILE), np.empty(12)
+    fill(tile.ravel(), table.ravel(), n_features, reference, out)
+    gap = table[:, HEAD:] @ tile - table[:, 1:2]
+    expected = (table[:, :1] - 0.5 * gap**2 - reference).max(1)
+    np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n_features", [1, 3, 7, 8, 9, 16, 33])
+@pytest.mark.parametrize("transpose", [transpose_rows, transpose_rows_plainly])
+def test_transposed_rows_are_those_of_numpy(
+    transpose: Callable[..., None], n_features: int, dtype: type, rng: np.random.Generator
+) -> None:
+    x = rng.standard_normal((100, n_features)).astype(dtype)
+    x.flags.writeable = False
+    shift, rows = rng.standard_normal(n_features), rng.integers(100, size=TILE)
+    tile = np.full((n_features + 1) * TILE, np.nan)
+    transpose(x, shift, rows, tile)
+    np.testing.assert_array_equal(tile[:-TILE], (x[rows] - shift).T.ravel())
+    assert np.all(np.isnan(tile[-TILE:]))
