@@ -111,10 +111,13 @@ def _in_128_dimensions(pool: ThreadPoolExecutor) -> Row:
     # under a vague one the posterior itself prefers a few wide clusters.
     nu0, d = 10.0 * rows.shape[1], rows.shape[1]
     component = dps.MvNormal(rows.mean(0), 0.1, nu0, (nu0 - d - 1.0) * np.eye(d))
-    name = "79 Gaussians, 100,000 x 128: to NMI 0.99"
-    made = _to_classes(name, rows, labels, component, pool, 0.99)
-    rivals = "475 s (Julia) and 6108 s (scikit-learn), published for image embeddings of this size"
-    return replace(made, rivals=rivals)
+    name = "79 Gaussians, 100,000 x 128: to NMI 0.95"
+    made = _to_classes(name, rows, labels, component, pool, 0.95)
+    rivals = (
+        "475 s to NMI 0.705 (Julia) and 6108 s to 0.683 (scikit-learn), published for image "
+        "embeddings of this size, which are harder"
+    )
+    return replace(made, must=475.0, rivals=rivals)
 
 
 def run() -> Iterator[Row]:
