@@ -13,8 +13,8 @@ from pymc_dpsplit.moves.focus import choose_focus, log_founding_odds
 from pymc_dpsplit.sampler import ChainState, Plan, Target
 
 # Nanoseconds per draw.  PyMC itself spends about 0.3 ms on one, more so with NUTS beside us: as
-# much again is not felt.  With more rows a draw gets more, so that from 1e5 rows on the kernels have
-# some 95 % of the time.  The most is what a chain that mixes badly is given.
+# much again is not felt.  With more rows a draw gets more, so that from 1e5 rows on the kernels
+# have some 95 % of the time.  The most is what a chain that mixes badly is given.
 _LEAST, _LEAST_PER_ROW, _LEAST_OF_MANY, _MOST = 4e5, 120.0, 1.2e7, 5e7
 _MOST_ITERATIONS = 100
 # Draws wanted to an autocorrelation time.  Few: an iteration costs less than PyMC's part of a
