@@ -10,13 +10,16 @@ from pymc.distributions.transforms import log
 from pymc.model import Model
 from pymc.pytensorf import rvs_in_graph
 from pytensor.graph.basic import Variable
-from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.variable import shared_rng
-from pytensor.tensor.shape import specify_shape
 
 from pymc_dpsplit.components.arguments import positive_scalar
 from pymc_dpsplit.components.base import Component
 from pymc_dpsplit.variables import MissingEntries, MixtureRows, RandomMeasure
+from pymc_dpsplit.variables.hyperparameters import (
+    checked_hyperparameters,
+    refuse_strangers,
+    strangers,
+)
 from pymc_dpsplit.variables.measure import ROLES
 from pymc_dpsplit.variables.observed import (
     Observed,
@@ -63,12 +66,12 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
         rest of the model.
     observed : array-like, pm.Data or expression, optional
         One observation per row: shape (N,) for a family of scalars such as `Normal`, else
-        (N, D).  NumPy, pandas, polars, xarray or nested lists; `numpy.memmap`, Zarr and HDF5, see
-        the notes.  Entries that are NaN or masked are
-        missing: the step imputes them as ``{name}_unobserved``, in the order of rows and then
-        features.  Data less a mean that depends on other variables, as in ``y - X @ beta``, make
-        the mixture one of the errors of a regression; the model then also has ``{name}_labels``.
-        Without `observed` the mixture is latent.
+        (N, D); counts and codes are whole numbers, which become floats.  NumPy, pandas, polars,
+        xarray or nested lists; `numpy.memmap`, Zarr and HDF5, see the notes.  Entries that are NaN
+        or masked are missing: the step imputes them as ``{name}_unobserved``, in the order of rows
+        and then features.  Data less a mean that depends on other variables, as in
+        ``y - X @ beta``, make the mixture one of the errors of a regression; the model then also
+        has ``{name}_labels``.  Without `observed` the mixture is latent.
     dims : str or sequence of str, optional
         Names of the dimensions of `observed`, or of the latent variable.  Parameters use that of
         the features too; without it they use ``{name}_feature``.
@@ -126,9 +129,10 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
     try:
         _check_component(component)
         data = _checked_data(observed, component, shape, dims, model)
+        component = data.component
         inputs = [
             _checked_alpha(alpha, model),
-            *_checked_hyperparameters(component, data.shape[1], model),
+            *checked_hyperparameters(component, data.shape[1], model),
         ]
         needs_all = data.is_labelled or bool(rvs_in_graph(inputs[1:]))
         n_rows_kept = _checked_max_clusters(max_clusters, component, data.shape, needs_all)
@@ -190,67 +194,19 @@ def _without_variables(component: Component) -> Component:
     return bare
 
 
-def _checked_hyperparameters(component: Component, n_features: int, model: Model) -> list[Variable]:
-    """Return the hyperparameters as float64 graphs of the shapes that the family wants."""
-    given = component.hyperparameters
-    # Legal stand-ins for the variables, so that the family can check the numbers beside them.
-    sample = np.arange(2.0 * n_features).reshape(2, n_features)
-    sample = sample if component.row_ndim else sample[:, 0]
-    stand_ins = type(component).from_data(sample).hyperparameters
-    are_variables = {key: isinstance(value, Variable) for key, value in given.items()}
-    numbers = {key: stand_ins[key] if are_variables[key] else given[key] for key in given}
-    checked = component.check(numbers, n_features)
-    graphs: list[Variable] = []
-    for key, ndim in component.hyperparameter_ndims().items():
-        if are_variables[key]:
-            _refuse_strangers(key, given[key], model)
-            graphs.append(_shaped(key, given[key], ndim, n_features))
-        else:
-            graphs.append(pt.constant(checked[key]))
-    return graphs
-
-
-def _refuse_strangers(key: str, value: Variable, model: Model) -> None:
-    if _strangers(value, model):
-        raise ValueError(
-            f"{key} holds a distribution that is not in this model; declare it by name, as in "
-            f'pm.Gamma("{key}", 2, 4), inside the model.'
-        )
-
-
-def _strangers(value: Variable, model: Model) -> set[Variable]:
-    """Distributions behind a value that are not in the model, nor part of one that is."""
-    known: Any = model.root.basic_RVs
-    near = set(ancestors([value], blockers=known))
-    return {rv for rv in rvs_in_graph(value) if rv in near} - set(known)
-
-
-def _shaped(key: str, value: Any, ndim: int, n_features: int) -> Variable:
-    """Give a variable `ndim` dimensions of length D each."""
-    tensor: Any = pt.as_tensor(value).astype("float64")
-    shape = (n_features,) * ndim
-    fits = tensor.type.ndim == ndim and all(
-        length in (None, n_features) for length in tensor.type.shape
-    )
-    if fits:
-        return specify_shape(tensor, shape) if ndim else tensor
-    if all(length == 1 for length in tensor.type.shape) and (ndim < 2 or n_features == 1):
-        return pt.full(shape, tensor.reshape(()))
-    wanted = f"shape {shape}" if ndim else "a scalar"
-    raise ValueError(
-        f"{key} is a variable of shape {tensor.type.shape}, but the data have {n_features} "
-        f"feature{'s' if n_features > 1 else ''}; give {wanted}."
-    )
-
-
 def _checked_data(
     observed: Any, component: Component, shape: Any, dims: Any, model: Model
 ) -> Observed:
     """Take `observed` apart, or find the shape of a latent variable."""
+    if observed is None and component.is_discrete:
+        raise ValueError(
+            f"observed is missing, and rows of {type(component).__name__} cannot be latent, as no "
+            "step moves whole numbers; pass observed=."
+        )
     if observed is None:
-        return latent_rows(*_latent_shape(component, shape, dims, model))
+        return latent_rows(*_latent_shape(component, shape, dims, model), component)
     data = read_observed(observed, component)
-    if data.mean is not None and _strangers(data.mean, model):
+    if data.mean is not None and strangers(data.mean, model):
         raise ValueError(
             "observed holds a distribution that is not in this model; declare it by name."
         )
@@ -298,7 +254,8 @@ def _checked_max_clusters(
 ) -> int:
     if given is None:
         n_obs, n_features = shape
-        numbers = 1 + sum(n_features**ndim for ndim in component.parameters.values())
+        shapes = (component.shape_of(*of, n_features) for of in component.parameters.items())
+        numbers = 1 + sum(int(np.prod(shape)) for shape in shapes)
         if needs_all:
             fitting = max(_LEAST_ROWS_NEEDED, _BYTES_PER_DRAW_NEEDED // (8 * numbers))
         else:
@@ -319,7 +276,7 @@ def _checked_alpha(alpha: Any, model: Model) -> Variable:
         if isinstance(alpha, str | bytes):
             raise ValueError(f"alpha={alpha!r} is a string; give a positive number.")
         return pt.constant(positive_scalar("alpha", alpha))
-    _refuse_strangers("alpha", alpha, model)
+    refuse_strangers("alpha", alpha, model)
     tensor = pt.as_tensor(alpha)
     if tensor.type.ndim and any(length != 1 for length in tensor.type.shape):
         raise ValueError(
@@ -373,11 +330,13 @@ def _check_names(name: str, component: Component, data: Observed, model: Model) 
                 f"name={name!r} is taken: the model already has a variable {name + suffix!r}; "
                 "choose another name."
             )
-    if f"{model.name_for(name)}_cluster" in model.coords:
-        raise ValueError(
-            f"name={name!r} is taken: the model already has a dimension '{name}_cluster'; choose "
-            "another name."
-        )
+    own = [dim for key in component.parameters for dim in component.own_dims(key)]
+    for dim in ("cluster", *own):
+        if f"{model.name_for(name)}_{dim}" in model.coords:
+            raise ValueError(
+                f"name={name!r} is taken: the model already has a dimension '{name}_{dim}'; "
+                "choose another name."
+            )
 
 
 def _number_of_rows(data: Observed, dims: tuple[str, ...] | None, model: Model) -> Any:
@@ -412,7 +371,11 @@ def _register_measure(
     if op.component.row_ndim:
         features = _feature_dims(name, op.n_features, data_dims, model)
     dims: dict[str, tuple[str, ...] | None] = {"weights": (cluster,)}
-    dims |= {key: (cluster, *features[:n]) for key, n in op.component.parameters.items()}
+    for key, ndim in op.component.parameters.items():
+        own = {f"{op.target}_{dim}": of for dim, of in op.component.own_dims(key).items()}
+        for dim, length in own.items():
+            model.add_coord(dim, range(length))
+        dims[key] = (cluster, *features[:ndim], *own)
     dims["labels"] = data_dims and data_dims[:1]
     for rv, role in zip(measure, op.roles, strict=True):
         # The logarithm of the new weight, as the weight itself underflows when alpha is small.

@@ -1,17 +1,18 @@
 """Checks of hyperparameters and observations, shared by the families: one sentence per fault."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from pymc_dpsplit.data.blocks import count_where
+from pymc_dpsplit.data.blocks import blocks_of, count_where
 from pymc_dpsplit.data.fixed_rows import memory_map_of, read_only
 from pymc_dpsplit.data.spool import is_chunked, spooled
 
 _LONGEST_SHOWN = 60
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     """Return a value as a message shows it: on one line, and by its shape if it is long."""
     text = " ".join(repr(value).split())
     if len(text) <= _LONGEST_SHOWN:
@@ -77,14 +78,12 @@ def as_floats(name: str, value: Any) -> np.ndarray:
     array, fault = _numeric_array(value)
     if fault or np.asarray(value).dtype == bool:
         raise ValueError(
-            f"{name}={_shown(value)} {fault or 'is a truth value'}; give a number, an array of "
+            f"{name}={shown(value)} {fault or 'is a truth value'}; give a number, an array of "
             "numbers or a PyMC variable."
         )
     array = np.array(array, np.float64)
     if not np.isfinite(array).all():
-        raise ValueError(
-            f"{name}={_shown(value)} has NaN or infinite entries; give finite numbers."
-        )
+        raise ValueError(f"{name}={shown(value)} has NaN or infinite entries; give finite numbers.")
     return array
 
 
@@ -103,7 +102,7 @@ def positive_vector(name: str, value: Any, n_features: int) -> np.ndarray:
     """Check a positive number, or vector of one per feature; return shape (n_features,)."""
     array = real_vector(name, value, n_features)
     if not (array > 0).all():
-        raise ValueError(f"{name}={_shown(value)} must be positive; give numbers above 0.")
+        raise ValueError(f"{name}={shown(value)} must be positive; give numbers above 0.")
     return array
 
 
@@ -119,7 +118,7 @@ def positive_scalar(name: str, value: Any) -> float:
     """Check a positive number."""
     number = real_scalar(name, value)
     if not number > 0:
-        raise ValueError(f"{name}={_shown(value)} must be positive; give a number above 0.")
+        raise ValueError(f"{name}={shown(value)} must be positive; give a number above 0.")
     return number
 
 
@@ -173,7 +172,10 @@ def rows_of(observed: Any, row_ndim: int, may_miss: bool = False) -> np.ndarray:
     """
     array, fault = _numeric_array(observed)
     if fault:
-        raise ValueError(f"observed {fault}; give numbers, and encode categories first.")
+        raise ValueError(
+            f"observed {fault}; give numbers, and encode categories first, "
+            "for instance by .cat.codes of pandas."
+        )
     _refuse_shape(tuple(array.shape), row_ndim)
     rows = _in_place(array)
     rows = read_only(rows.reshape(len(rows), -1))
@@ -184,10 +186,11 @@ def rows_of(observed: Any, row_ndim: int, may_miss: bool = False) -> np.ndarray:
 def _refuse_shape(shape: tuple[int, ...], row_ndim: int) -> None:
     if len(shape) != row_ndim + 1:
         wanted = "(N,)" if row_ndim == 0 else "(N, D)"
-        other = "MvNormal or DiagNormal" if row_ndim == 0 else "Normal"
+        remedy = "reshape the data or use MvNormal or DiagNormal"
+        if row_ndim:
+            remedy = "give observed[:, None] for a single feature, or use Normal"
         raise ValueError(
-            f"observed has shape {shape}, but this component takes shape {wanted}; "
-            f"reshape the data or use {other}."
+            f"observed has shape {shape}, but this component takes shape {wanted}; {remedy}."
         )
     if 0 in shape:
         raise ValueError(
@@ -223,3 +226,28 @@ def _refuse_entries(rows: np.ndarray, may_miss: bool) -> None:
         )
     if n_missing == rows.size:
         raise ValueError("observed has no entry that is not missing; give at least one.")
+
+
+def refuse_where(
+    is_wrong: Callable[[np.ndarray], np.ndarray], rows: np.ndarray, remedy: str
+) -> None:
+    """Refuse observations with an entry of which a function of arrays is true.
+
+    Parameters
+    ----------
+    is_wrong : callable
+        From rows (n, D) to bool (n, D); what it says of NaN, which is missing, does not count.
+    rows : ndarray of float64 or float32, shape (N, D)
+    remedy : str
+        What to give instead.
+
+    Raises
+    ------
+    ValueError
+        With one sentence that names the first such entry and its column.
+    """
+    for block in blocks_of(rows.shape):
+        wrong = is_wrong(rows[block]) & ~np.isnan(rows[block])
+        if wrong.any():
+            i, j = np.argwhere(wrong)[0]
+            raise ValueError(f"observed has {rows[block][i, j]:g} in column {j}; {remedy}.")

@@ -12,7 +12,8 @@ the prior.  Adding a family edits no other file: the package imports every modul
 this folder.
 
 Conventions.  `data` (N, D) are the observations as they were given, float64 or float32; an
-operation subtracts `prior.shift` from what it reads and goes on in float64.  `stats` is a flat
+operation subtracts `prior.shift` from what it reads and goes on in float64; whole numbers are
+read as they are, and rounding does not touch them.  `stats` is a flat
 float64 vector of additive sufficient statistics whose first element is the number of
 observations; adding two of them merges two clusters.  `params` is a flat float64 vector, the
 parameters of one cluster in the form the density needs; its first element is a constant term of
@@ -48,13 +49,16 @@ class Component(ABC):
     ----------
     row_ndim : int
         0 if one observation is a scalar, 1 if it is a vector of D features.
+    is_discrete : bool
+        Whether observations are whole numbers, which no other step moves.
     parameters : dict
-        Name of each cluster parameter to its number of dimensions, each of length D.
+        Name of each cluster parameter to its number of dimensions of length D.
     natural_ndims : dict
         The same for the natural parameters, see `natural`.
     """
 
     row_ndim: ClassVar[int]
+    is_discrete: ClassVar[bool] = False
     parameters: ClassVar[dict[str, int]]
     natural_ndims: ClassVar[dict[str, int]]
 
@@ -70,9 +74,52 @@ class Component(ABC):
     def from_data(cls, observed: Any) -> "Component":
         """Weakly informative hyperparameters that suit the scale of `observed`."""
 
+    def suited_to(self, rows: np.ndarray) -> "Component":
+        """Refuse rows that are not in the support of the family; return it as it suits them.
+
+        By default every row is, and the family suits them as it is.
+
+        Parameters
+        ----------
+        rows : ndarray of float64 or float32, shape (N, D)
+            NaN where missing.
+
+        Returns
+        -------
+        Component
+            `self`, or a copy that has read off the rows what was not declared.
+
+        Raises
+        ------
+        ValueError
+            With one sentence that names the value, its column and what to give instead.
+        """
+        return self
+
+    def own_dims(self, name: str) -> dict[str, int]:
+        """Return the dimensions of a parameter or hyperparameter that follow those of length D.
+
+        By default there are none.
+
+        Parameters
+        ----------
+        name : str
+
+        Returns
+        -------
+        dict
+            Name of each dimension, which the trace has after the name of the mixture, to its
+            length.
+        """
+        return {}
+
+    def shape_of(self, name: str, ndim: int, n_features: int) -> tuple[int, ...]:
+        """Shape of a parameter of one cluster, or of a hyperparameter, of so many features."""
+        return (*[n_features] * ndim, *self.own_dims(name).values())
+
     @abstractmethod
     def hyperparameter_ndims(self) -> dict[str, int]:
-        """Return the number of dimensions (of length D each) of every hyperparameter."""
+        """Return the number of dimensions of length D of every hyperparameter."""
 
     @abstractmethod
     def check(self, values: Values, n_features: int) -> dict[str, np.ndarray]:
@@ -88,7 +135,7 @@ class Component(ABC):
         Returns
         -------
         dict
-            Name to ndarray of float64 with `hyperparameter_ndims()[name]` dimensions.
+            Name to ndarray of float64, of the shape `shape_of(name, ...)`.
 
         Raises
         ------

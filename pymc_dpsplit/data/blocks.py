@@ -97,6 +97,11 @@ def moments_of(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return mean, np.where(varies, variance, stand_in)
 
 
+def highest_of(rows: np.ndarray) -> np.ndarray:
+    """Largest entry (D,) of each column of rows (N, D), NaN left out; -inf where all are NaN."""
+    return _range_of(rows)[1]
+
+
 def _sum_over(rows: np.ndarray, term: Callable[[np.ndarray], Any]) -> np.ndarray:
     """Sum (D,) over rows of a function of blocks."""
     total = np.zeros(rows.shape[1])

@@ -41,8 +41,10 @@ class OwnedByStep:
 
 def parameter_shapes(component: Component, max_clusters: int, n_features: int) -> list[Any]:
     """Shape of the variable that holds each parameter, rows first."""
-    ndims = component.parameters.values()
-    return [(max_clusters, *([n_features] * ndim)) for ndim in ndims]
+    return [
+        (max_clusters, *component.shape_of(name, ndim, n_features))
+        for name, ndim in component.parameters.items()
+    ]
 
 
 def label_dtype(max_clusters: int) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, override
 
 import numpy as np
+import pytensor.tensor as pt
 from pytensor.graph.basic import Apply, Variable
 from pytensor.tensor.type import TensorType
 
@@ -37,15 +38,20 @@ class NaturalParameters(ObjectModeOp):
         lengths = [parameter.type.shape[1] for ndim, parameter in widths if ndim]
         n_features = lengths[0] if lengths else 1
         outputs = [
-            TensorType("float64", (n_rows, *[n_features] * ndim))()
-            for ndim in self.component.natural_ndims.values()
+            TensorType("float64", (n_rows, *self.component.shape_of(name, ndim, n_features)))()
+            for name, ndim in self.component.natural_ndims.items()
         ]
         return Apply(self, list(inputs), outputs)
 
     def infer_shape(self, node: Apply, shapes: Any) -> list[Any]:
         n_rows = shapes[1][0]
         lengths = [shape[1] for shape in shapes[1:] if len(shape) > 1]
-        return [(n_rows, *lengths[:1] * ndim) for ndim in self.component.natural_ndims.values()]
+        n_features = lengths[0] if lengths else 1
+        of_one = (
+            self.component.shape_of(name, ndim, n_features)
+            for name, ndim in self.component.natural_ndims.items()
+        )
+        return [(n_rows, *map(pt.as_tensor, lengths)) for lengths in of_one]
 
     @override
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Any) -> None:

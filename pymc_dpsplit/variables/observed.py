@@ -43,7 +43,9 @@ class Observed:
     holes : tuple of ndarray of int64, shape (M,)
         Row and feature of each missing entry.
     filling : ndarray of float64, shape (M,)
-        Plain values for them to start from: the mean of the feature.
+        Plain values for them to start from: the mean of the feature, rounded if it is discrete.
+    component : Component
+        The family as it suits them.
     """
 
     data: Any
@@ -51,6 +53,7 @@ class Observed:
     shape: tuple[int, int]
     holes: tuple[np.ndarray, np.ndarray]
     filling: np.ndarray
+    component: Component
 
     @property
     def dtype(self) -> str:
@@ -64,21 +67,22 @@ class Observed:
         return self.data is None or self.mean is not None
 
 
-def latent_rows(n_obs: int, n_features: int) -> Observed:
+def latent_rows(n_obs: int, n_features: int, component: Component) -> Observed:
     """Rows that are not observed at all."""
     nowhere = np.empty(0, np.int64)
-    return Observed(None, None, (n_obs, n_features), (nowhere, nowhere), np.empty(0))
+    return Observed(None, None, (n_obs, n_features), (nowhere, nowhere), np.empty(0), component)
 
 
-def _with_holes(data: Any, mean: Any, rows: np.ndarray) -> Observed:
+def _with_holes(data: Any, mean: Any, rows: np.ndarray, component: Component) -> Observed:
+    component = component.suited_to(rows)
     n_obs, n_features = rows.shape
     where, features = holes_of(rows)
     filling = np.empty(0)
     if len(where):
         n_present = n_obs - np.bincount(features, minlength=n_features)
         means = np.nansum(rows, axis=0, dtype=np.float64) / np.maximum(n_present, 1)
-        filling = means[features]
-    return Observed(data, mean, (n_obs, n_features), (where, features), filling)
+        filling = (np.rint(means) if component.is_discrete else means)[features]
+    return Observed(data, mean, (n_obs, n_features), (where, features), filling, component)
 
 
 def values_of(data: Any) -> np.ndarray:
@@ -133,10 +137,15 @@ def read_observed(observed: Any, component: Component) -> Observed:
     if not isinstance(observed, Variable):
         rows = rows_of(observed, component.row_ndim, may_miss=True)
         values = _of_its_own(rows if component.row_ndim else rows[:, 0])
-        found = _with_holes(None, None, rows)
+        found = _with_holes(None, None, rows, component)
         return replace(found, data=_as_variable(values, is_complete=not len(found.filling)))
     _refuse_minibatch(observed)
     data, mean = _split_mean(observed) if rvs_in_graph(observed) else (observed, None)
+    if mean is not None and component.is_discrete:
+        raise ValueError(
+            f"observed is data less a mean, of which {type(component).__name__} is no model, as "
+            "its rows are whole numbers; give the data alone."
+        )
     if not all(isinstance(root, SharedVariable | Constant) for root in graph_inputs([data])):
         raise ValueError(
             f"observed={observed} depends on variables that are not data; give an array or pm.Data."
@@ -145,7 +154,7 @@ def read_observed(observed: Any, component: Component) -> Observed:
     rows = rows_of(array, component.row_ndim, may_miss=True)
     if mean is not None:
         _refuse_broadcasting(array.shape, mean)
-    return _with_holes(data, mean, rows)
+    return _with_holes(data, mean, rows, component)
 
 
 def register_observed(

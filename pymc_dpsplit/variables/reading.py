@@ -143,6 +143,7 @@ class Reader:
                 f"{mixture.name}: observed has {rows.shape[1]} features but was declared with "
                 f"{mixture.n_features}; declare the mixture anew."
             )
+        self._refuse_unsuited(rows)
         n_labels = mixture.measure["labels"].type.shape[0] if mixture.is_labelled else len(rows)
         if len(rows) != n_labels:
             raise ValueError(
@@ -150,6 +151,16 @@ class Reader:
                 "each of which has a label; declare the mixture anew."
             )
         return rows
+
+    def _refuse_unsuited(self, rows: np.ndarray) -> None:
+        """Refuse new data outside the support of the family; incomplete ones never are new."""
+        mixture = self._mixture
+        if not mixture.component.is_discrete or mixture.unobserved is not None:
+            return
+        try:
+            mixture.component.suited_to(rows)
+        except ValueError as error:
+            raise ValueError(f"{mixture.name}: {error}") from None
 
 
 def _depend(output: Variable, inputs: Sequence[Variable]) -> bool:
