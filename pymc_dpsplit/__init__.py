@@ -2,9 +2,12 @@
 
 from pymc_dpsplit import convergence, refusals, step
 from pymc_dpsplit.checkpoint import Checkpoint
+from pymc_dpsplit.components.bernoulli import Bernoulli
+from pymc_dpsplit.components.categorical import Categorical
 from pymc_dpsplit.components.diag_normal import DiagNormal
 from pymc_dpsplit.components.mv_normal import MvNormal
 from pymc_dpsplit.components.normal import Normal
+from pymc_dpsplit.components.poisson import Poisson
 from pymc_dpsplit.mixture import DPMixture
 from pymc_dpsplit.posterior.diagnose import diagnose
 from pymc_dpsplit.posterior.labels import sample_labels
@@ -16,12 +19,15 @@ from pymc_dpsplit.step import DPSplitMerge
 
 __version__ = "0.1.0"
 __all__ = [
+    "Bernoulli",
+    "Categorical",
     "Checkpoint",
     "DPMixture",
     "DPSplitMerge",
     "DiagNormal",
     "MvNormal",
     "Normal",
+    "Poisson",
     "diagnose",
     "plot_density",
     "plot_n_clusters",

@@ -2,9 +2,16 @@
 
 import math
 
+import numpy as np
+
 from pymc_dpsplit.kernels.jit import kernel
 
+# Stands for the logarithm of 0 where infinities would meet and become NaN: exp of it is 0.
+LOG_NOTHING = -1e300
+
 _LOG_PI = math.log(math.pi)
+_TABULATED = 256
+_LOG_FACTORIALS = np.array([math.lgamma(n + 1.0) for n in range(_TABULATED)])
 
 
 @kernel
@@ -14,3 +21,17 @@ def log_multigamma(a, n_features):
     for j in range(n_features):
         total += math.lgamma(a - 0.5 * j)
     return total
+
+
+@kernel
+def log_factorial(n):
+    """Logarithm of n!, for a nonnegative float64 that is an integer."""
+    if n < _TABULATED:
+        return _LOG_FACTORIALS[np.int64(n)]
+    return math.lgamma(n + 1.0)
+
+
+@kernel
+def log_sum_of_two(a, b):
+    """Logarithm of exp(a) + exp(b), without overflow."""
+    return max(a, b) + math.log1p(math.exp(-abs(a - b)))

@@ -11,7 +11,14 @@ import pytest
 from pymc_dpsplit import sampler
 from tests.support.controls import CONTROLS
 from tests.support.datasets import DATASETS
-from tests.support.families import FAMILIES, component_of, target_of, twin_of
+from tests.support.families import (
+    DISCRETE,
+    FAMILIES,
+    component_of,
+    dataset_of,
+    target_of,
+    twin_of,
+)
 from tests.support.moves import MOVES, Move
 from tests.support.partitions import (
     coclustering,
@@ -41,6 +48,8 @@ CASES = [
 QUICK_CASES = [
     case for case in CASES if case[:2] in {("Normal", 1), ("DiagNormal", 2), ("MvNormal", 2)}
 ]
+# The moves see of a family its marginals and draws, which unit tests compare for all data sets.
+QUICK_CASES += [case for case in CASES if case[0] in DISCRETE and case[2] == "overlapping"]
 
 
 def labels_drawn(
@@ -65,7 +74,7 @@ def p_value(
 ) -> float:
     """P-value over partitions, number of clusters and co-clustering."""
     family, n_features, data = case
-    rows = DATASETS[data](n_features)
+    rows = dataset_of(family, data, n_features)
     exact = exact_posterior(twin_of(family, n_features), rows, alpha)
     n_obs = len(rows)
     starts = enumerate_partitions(n_obs)[rng.choice(len(exact), _CHAINS, p=exact)]
@@ -113,11 +122,28 @@ def test_pruning_without_certificate_is_caught(rng: np.random.Generator) -> None
     assert p_value(uncertified_sweep, case, 1.0, _QUICK, rng) < LEVEL
 
 
+@pytest.mark.control
+@pytest.mark.parametrize("name", ["slice", "collapsed", "exact kernel"])
+@pytest.mark.parametrize("family", DISCRETE)
+def test_wrong_family_is_caught(
+    family: str, name: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One whose prior takes the hyperparameters for twice what they are."""
+    honest = FAMILIES[family].component.prior
+
+    def broken(self, values, shift):
+        return honest(self, {key: 2.0 * value for key, value in values.items()}, shift)
+
+    monkeypatch.setattr(FAMILIES[family].component, "prior", broken)
+    case = (family, FAMILIES[family].n_features[-1], "overlapping")
+    assert p_value(MOVES[name], case, 1.0, 2 * _QUICK, rng) < LEVEL
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_kernel_is_ergodic(family: str, rng: np.random.Generator) -> None:
     # From one cluster and from singletons alike, every likely partition is visited.
     n_features = FAMILIES[family].n_features[-1]
-    rows = DATASETS["separated"](n_features)
+    rows = dataset_of(family, "separated", n_features)
     exact = exact_posterior(twin_of(family, n_features), rows, 1.0)
     target = target_of(component_of(family, n_features), rows, 1.0)
     starts = np.array([np.zeros(len(rows), int), np.arange(len(rows))])

@@ -10,8 +10,8 @@ from scipy import stats
 
 import pymc_dpsplit as dps
 from pymc_dpsplit.variables import base_density
-from tests.support.datasets import DATASETS, HYPERPARAMETERS
-from tests.support.families import FAMILIES
+from tests.support.datasets import HYPERPARAMETERS
+from tests.support.families import FAMILIES, dataset_of
 from tests.support.quadrature import Grid, fixed, grid_of, posterior, table_of
 from tests.support.runs import labels_test, run, scalar_test
 from tests.support.statistics import LEVEL, combine
@@ -20,6 +20,7 @@ N = 6
 ALPHA = 1.2
 _REAL = stats.norm(0.0, 1.0)
 _POSITIVE = stats.gamma(2.0, scale=0.5)
+_BETA = np.array([[1.0, 1.5, 0.7], [1.2, 0.6, 0.0]])
 _S0 = np.array([[1.2, 0.4], [0.4, 1.6]])
 
 
@@ -33,7 +34,7 @@ class Case(NamedTuple):
 
     @property
     def rows(self) -> np.ndarray:
-        return DATASETS["overlapping"](self.n_features)[:N]
+        return dataset_of(self.family, "overlapping", self.n_features)[:N]
 
     def hyperparameters(self, scalar: Any) -> dict[str, Any]:
         return {**HYPERPARAMETERS[self.family](self.n_features), **self.made_of(scalar)}
@@ -49,8 +50,13 @@ CASES = {
     "MvNormal kappa0": Case("MvNormal", 2, _POSITIVE, lambda h: {"kappa0": h}),
     "MvNormal nu0": Case("MvNormal", 2, _POSITIVE, lambda h: {"nu0": 1.0 + h}),
     "MvNormal psi0": Case("MvNormal", 2, _POSITIVE, lambda h: {"psi0": h * _S0}),
+    "Poisson a": Case("Poisson", 2, _POSITIVE, lambda h: {"a": h * np.array([1.0, 0.6])}),
+    "Poisson b": Case("Poisson", 2, _POSITIVE, lambda h: {"b": h * np.array([1.0, 0.6])}),
+    "Bernoulli a": Case("Bernoulli", 2, _POSITIVE, lambda h: {"a": h * np.array([1.0, 0.6])}),
+    "Bernoulli b": Case("Bernoulli", 2, _POSITIVE, lambda h: {"b": 0.3 + h * np.ones(2)}),
+    "Categorical beta": Case("Categorical", 2, _POSITIVE, lambda h: {"beta": h * _BETA}),
 }
-_QUICK = ("DiagNormal b0", "MvNormal psi0")
+_QUICK = ("DiagNormal b0", "MvNormal psi0", "Categorical beta")
 
 
 def declared(prior: Any, name: str) -> Any:

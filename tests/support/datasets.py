@@ -91,9 +91,49 @@ def _mv_normal(n_features: int) -> dict[str, Any]:
     }
 
 
+def _poisson(n_features: int) -> dict[str, Any]:
+    return {
+        "a": np.array([1.3, 0.9, 2.0])[:n_features],
+        "b": np.array([0.5, 0.4, 0.8])[:n_features],
+    }
+
+
+def _bernoulli(n_features: int) -> dict[str, Any]:
+    return {
+        "a": np.array([0.7, 1.1, 0.5])[:n_features],
+        "b": np.array([0.9, 0.6, 1.2])[:n_features],
+    }
+
+
+def _categorical(n_features: int) -> dict[str, Any]:
+    # The second column has two categories.
+    beta = np.array([[0.6, 0.9, 0.5], [0.8, 0.5, 0.0], [0.4, 0.7, 1.1]])
+    return {"beta": beta[:n_features]}
+
+
+def as_counts(rows: np.ndarray) -> np.ndarray:
+    """Turn real rows into counts, in the same order."""
+    return np.rint(np.exp(0.5 * rows + 0.6))
+
+
+def as_zeros_and_ones(rows: np.ndarray) -> np.ndarray:
+    """Turn real rows into zeros and ones."""
+    return (rows > 0.15).astype(float)
+
+
+def as_codes(rows: np.ndarray) -> np.ndarray:
+    """Turn real rows into codes, of two categories in every third column, else of three."""
+    codes = (rows > -0.55).astype(float) + (rows > 0.65)
+    codes[:, 1::3] = rows[:, 1::3] > 0.15
+    return codes
+
+
 # By the name of the family, which is that of the public class and of its naive twin.
 HYPERPARAMETERS: dict[str, Callable[[int], dict[str, Any]]] = {
     "Normal": _normal,
     "DiagNormal": _diag_normal,
     "MvNormal": _mv_normal,
+    "Poisson": _poisson,
+    "Bernoulli": _bernoulli,
+    "Categorical": _categorical,
 }

@@ -1,6 +1,7 @@
 """The table of families under test: a new family is one row here.
 
-Each row gives the family of the package, its naive twin, and the numbers of features to test.
+Each row gives the family of the package, its naive twin, the numbers of features to test and,
+for a discrete family, how real rows become rows of its own and which values an entry can have.
 """
 
 from collections.abc import Callable
@@ -13,8 +14,20 @@ from pymc_dpsplit import sampler
 from pymc_dpsplit.components.arguments import rows_of
 from pymc_dpsplit.components.base import Component
 from pymc_dpsplit.data.blocks import column_means
+from tests.reference import discrete
 from tests.reference import families as naive
-from tests.support.datasets import HYPERPARAMETERS
+from tests.support.datasets import (
+    DATASETS,
+    HYPERPARAMETERS,
+    as_codes,
+    as_counts,
+    as_zeros_and_ones,
+)
+
+
+def as_they_are(rows: np.ndarray) -> np.ndarray:
+    """Real rows, for a family that has a density."""
+    return rows
 
 
 class Family(NamedTuple):
@@ -23,13 +36,25 @@ class Family(NamedTuple):
     component: Callable[..., Component]
     twin: Callable[..., Any]
     n_features: tuple[int, ...]
+    rows_from: Callable[[np.ndarray], np.ndarray] = as_they_are
+    support: tuple[int, ...] = ()
 
 
 FAMILIES: dict[str, Family] = {
     "Normal": Family(dps.Normal, naive.Normal, (1,)),
     "DiagNormal": Family(dps.DiagNormal, naive.DiagNormal, (2,)),
     "MvNormal": Family(dps.MvNormal, naive.MvNormal, (1, 2, 3)),
+    "Poisson": Family(dps.Poisson, discrete.Poisson, (2,), as_counts, tuple(range(400))),
+    "Bernoulli": Family(dps.Bernoulli, discrete.Bernoulli, (3,), as_zeros_and_ones, (0, 1)),
+    "Categorical": Family(dps.Categorical, discrete.Categorical, (3,), as_codes, (0, 1, 2)),
 }
+CONTINUOUS = [name for name, row in FAMILIES.items() if not row.support]
+DISCRETE = [name for name, row in FAMILIES.items() if row.support]
+
+
+def dataset_of(name: str, dataset: str, n_features: int) -> np.ndarray:
+    """Rows (n, D) of a small data set, made into rows of a family."""
+    return FAMILIES[name].rows_from(DATASETS[dataset](n_features))
 
 
 def component_of(name: str, n_features: int) -> Component:

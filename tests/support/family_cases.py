@@ -8,7 +8,7 @@ from scipy import linalg
 
 from pymc_dpsplit.components.base import Component
 from tests.support.datasets import DATASETS, HYPERPARAMETERS
-from tests.support.families import FAMILIES, target_of
+from tests.support.families import CONTINUOUS, DISCRETE, FAMILIES, target_of
 
 MANY = 8  # features, more than the small data sets have
 
@@ -32,6 +32,12 @@ def sizes_of(name: str) -> tuple[int, ...]:
 
 CASES = [(name, n_features) for name in FAMILIES for n_features in sizes_of(name)]
 over_cases = pytest.mark.parametrize(("name", "n_features"), CASES)
+over_continuous = pytest.mark.parametrize(
+    ("name", "n_features"), [case for case in CASES if case[0] in CONTINUOUS]
+)
+over_discrete = pytest.mark.parametrize(
+    ("name", "n_features"), [case for case in CASES if case[0] in DISCRETE]
+)
 over_datasets = pytest.mark.parametrize("dataset", DATASETS)
 
 
@@ -43,11 +49,17 @@ def hyperparameters_of(name: str, n_features: int) -> dict[str, Any]:
 
 
 def widened(value: Any, n_features: int) -> Any:
-    """Continue a vector or a matrix to `n_features` features, not quite periodically."""
+    """Continue a vector or a matrix to `n_features` features, not quite periodically.
+
+    A matrix with a zero is one of vectors for each feature, of different lengths.
+    """
     if np.ndim(value) == 0 or len(value) == n_features:
         return value
     if np.ndim(value) == 1:
         return np.resize(value, n_features) + 0.01 * np.arange(n_features)
+    if (value == 0.0).any():
+        longer = np.resize(value, (n_features, value.shape[1]))
+        return np.where(longer > 0.0, longer + 0.01 * np.arange(n_features)[:, None], 0.0)
     blocks = [value] * (n_features // len(value) + 1)
     return linalg.block_diag(*blocks)[:n_features, :n_features] + 0.05
 
@@ -60,9 +72,10 @@ def rows_of(dataset: str, n_features: int) -> np.ndarray:
 
 
 def case_of(name: str, rows: np.ndarray) -> Case:
-    """Set up a family for rows (n, D)."""
+    """Set up a family for rows (n, D), real ones that become rows of its own."""
+    rows = FAMILIES[name].rows_from(rows)
     hyperparameters = hyperparameters_of(name, rows.shape[1])
-    component = FAMILIES[name].component(**hyperparameters)
+    component = FAMILIES[name].component(**hyperparameters).suited_to(rows)
     values = component.check(component.hyperparameters, rows.shape[1])
     target = target_of(component, rows, 1.0)
     return Case(

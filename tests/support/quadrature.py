@@ -249,3 +249,29 @@ def holes_table(
         for (i, j), entry in zip(where, function(x).T, strict=True):
             found.values[mask, chosen[i], j] = weights @ entry, weights @ entry**2
     return found
+
+
+def summed_holes_table(
+    twin: Any,
+    rows: np.ndarray,
+    function: Callable[[np.ndarray], np.ndarray],
+    support: Sequence[int],
+) -> Holes:
+    """Do the same for a family with independent columns, whose entries lie in `support`.
+
+    A missing entry leaves its column without one row; given the others it has their predictive.
+    """
+    n, d = rows.shape
+    entries = np.array(support, float)
+    found = Holes(np.zeros(2**n), np.zeros((2**n, n, d, 2)))
+    for mask in range(1, 2**n):
+        chosen = members_of(mask, n)
+        for j in range(d):
+            column, own = rows[chosen, j], twin.restricted(np.array([j]))
+            present = column[~np.isnan(column)][:, None]
+            found.table[mask] += own.log_marginal(present)
+            for i in np.flatnonzero(np.isnan(column)):
+                log_law = [own.log_predictive(np.array([x]), present) for x in entries]
+                means = np.exp(log_law) @ np.stack([function(entries), function(entries) ** 2], 1)
+                found.values[mask, chosen[i], j] = means
+    return found

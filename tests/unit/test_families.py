@@ -31,14 +31,16 @@ from pymc_dpsplit.kernels.jit import kernel
 from pymc_dpsplit.kernels.tiles import TILE, fill_range, new_rows, new_scratch, new_tile
 from pymc_dpsplit.moves.density import fill_log_mixture
 from tests.support.datasets import HYPERPARAMETERS
-from tests.support.families import FAMILIES
+from tests.support.families import CONTINUOUS, DISCRETE, FAMILIES
 from tests.support.family_cases import (
     CASES,
     Case,
     case_of,
     hyperparameters_of,
     over_cases,
+    over_continuous,
     over_datasets,
+    over_discrete,
     rows_of,
     sizes_of,
 )
@@ -153,7 +155,8 @@ def test_log_marginal_matches_the_twin(
 @over_cases
 def test_groups_are_added_like_rows(name: str, n_features: int, rng: np.random.Generator) -> None:
     case = case_of(name, rows_of("separated", n_features))
-    wide = case.shift + 2.0 * rng.standard_normal((3 * TILE, n_features))
+    scattered = 2.0 * rng.standard_normal((3 * TILE, n_features))
+    wide = FAMILIES[name].rows_from(rows_of("separated", n_features).mean(0) + scattered)
     members = rng.permutation(3 * TILE)
     bounds = np.array([0, 1, 1, 5, 2 * TILE + 9])  # one of them empty, one longer than a tile
     ours = group_stats(case.prior, wide, members, bounds)
@@ -244,7 +247,44 @@ def test_statistics_add_up(name: str, n_features: int, rng: np.random.Generator)
         np.testing.assert_allclose(both, whole, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", DISCRETE)
+def test_predictive_and_density_of_one_feature_sum_to_one(
+    name: str, rng: np.random.Generator
+) -> None:
+    case = case_of(name, rows_of("overlapping", 1))
+    support = np.array(FAMILIES[name].support, np.float64)[:, None]
+    for members in (np.arange(0), np.arange(1), np.arange(len(case.rows))):
+        values = predictives(case.prior, support, cache_of(case.prior, case.data, members))
+        assert np.exp(values).sum() == pytest.approx(1.0, abs=1e-9)
+        statistics = stats_of(case.prior, case.data, members)
+        (params,) = draws_of(case.prior, statistics, 1, rng)
+        total = np.exp(densities(case.prior, support, params)).sum()
+        assert total == pytest.approx(1.0, abs=1e-9)
+
+
+@over_discrete
+def test_rows_outside_the_support_have_no_probability(
+    name: str, n_features: int, rng: np.random.Generator
+) -> None:
+    """Nor do they spoil that of the others, in whatever column they are wrong."""
+    case = case_of(name, rows_of("overlapping", n_features))
+    everyone = stats_of(case.prior, case.data, np.arange(len(case.rows)))
+    (params,) = draws_of(case.prior, everyone, 1, rng)
+    cache = cache_of(case.prior, case.data, np.arange(3))
+    good = densities(case.prior, case.data, params)
+    for wrong in (-1.0, 0.5, -1e30, 1e30):
+        if name == "Poisson" and wrong > 1.0:
+            continue
+        data = case.data.copy()
+        data[2, -1] = wrong
+        for function, of in ((densities, params), (predictives, cache)):
+            values = function(case.prior, data, of)
+            assert values[2] < -1e299
+        kept = np.arange(len(good)) != 2
+        np.testing.assert_array_equal(densities(case.prior, data, params)[kept], good[kept])
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
 def test_predictive_of_one_feature_integrates_to_one(name: str) -> None:
     rows = rows_of("overlapping", 1)
     # On x = shift + tan(angle) the heavy tails end smoothly.
@@ -257,7 +297,7 @@ def test_predictive_of_one_feature_integrates_to_one(name: str) -> None:
         assert total == pytest.approx(1.0, abs=1e-6)
 
 
-@over_cases
+@over_continuous
 def test_log_marginal_survives_a_far_origin(name: str, n_features: int) -> None:
     """Centring makes up for an offset of 1e8, in which scatter would drown."""
     rows = rows_of("overlapping", n_features)
@@ -323,7 +363,9 @@ def churn(prior, data, n_steps, every, rng):
     return worst, n_refills
 
 
-@pytest.mark.parametrize(("name", "n_features"), [("DiagNormal", 5), ("MvNormal", 5)])
+@pytest.mark.parametrize(
+    ("name", "n_features"), [(name, 5) for name in FAMILIES if name != "Normal"]
+)
 def test_cache_is_sound_after_a_million_updates(
     name: str, n_features: int, rng: np.random.Generator
 ) -> None:
@@ -364,7 +406,7 @@ def assert_predicts(case: Case, members: np.ndarray, cache: np.ndarray) -> None:
 
 
 over_small_cases = pytest.mark.parametrize(
-    ("name", "n_features"), [case for case in CASES if case[1] <= 3]
+    ("name", "n_features"), [case for case in CASES if case[1] <= 3 and case[0] in CONTINUOUS]
 )
 
 
@@ -404,7 +446,7 @@ def test_losses_over_many_removals_are_noticed(
 @over_cases
 def test_log_density_matches_the_twin(name: str, n_features: int, rng: np.random.Generator) -> None:
     case = case_of(name, rows_of("separated", n_features))
-    wide = 2.0 * rng.standard_normal((TILE + 7, n_features))
+    wide = FAMILIES[name].rows_from(2.0 * rng.standard_normal((TILE + 7, n_features)))
     statistics = stats_of(case.prior, case.data, np.arange(4))
     params = draws_of(case.prior, statistics, 3, rng)
     named = case.component.unpack(params, case.shift)
@@ -432,7 +474,7 @@ def test_pack_and_unpack_are_inverse(name: str, n_features: int, rng: np.random.
     named = case.component.unpack(params, case.shift)
     assert set(named) == set(case.component.parameters)
     for key, ndim in case.component.parameters.items():
-        assert named[key].shape == (5, *[n_features] * ndim)
+        assert named[key].shape == (5, *case.component.shape_of(key, ndim, n_features))
     np.testing.assert_allclose(case.component.pack(named, case.shift), params, rtol=1e-8, atol=1e-8)
     drawn = case.component.draw_base(rng, case.values, 5)
     again = case.component.unpack(case.component.pack(drawn, case.shift), case.shift)
@@ -480,11 +522,42 @@ def mv_normal_law(twin: Any, rows: np.ndarray, draws: dict[str, np.ndarray]) -> 
     return np.column_stack(columns)
 
 
+def uniforms_of(*columns: np.ndarray) -> np.ndarray:
+    """Transforms of every column, and of their sum of squared normal scores, which ties them."""
+    squares = sum(stats.norm.ppf(np.clip(column, 1e-300, 1 - 1e-16)) ** 2 for column in columns)
+    return np.column_stack([*columns, stats.chi2.cdf(squares, len(columns))])
+
+
+def poisson_law(twin: Any, rows: np.ndarray, draws: dict[str, np.ndarray]) -> np.ndarray:
+    a, b = twin.posterior(rows)
+    return uniforms_of(*stats.gamma.cdf(draws["rate"], a, scale=1.0 / b).T)
+
+
+def bernoulli_law(twin: Any, rows: np.ndarray, draws: dict[str, np.ndarray]) -> np.ndarray:
+    a, b = twin.posterior(rows)
+    return uniforms_of(*stats.beta.cdf(draws["p"], a, b).T)
+
+
+def categorical_law(twin: Any, rows: np.ndarray, draws: dict[str, np.ndarray]) -> np.ndarray:
+    """Those of the shares of each category in what the ones before it have left."""
+    (betas,) = twin.posterior(rows)
+    columns = []
+    for d, beta in enumerate(betas):
+        p = draws["p"][:, d]
+        for c in range(np.count_nonzero(beta) - 1):
+            share = p[:, c] / p[:, c:].sum(1)
+            columns.append(stats.beta.cdf(share, beta[c], beta[c + 1 :].sum()))
+    return uniforms_of(*columns)
+
+
 Law = Callable[[Any, np.ndarray, dict[str, np.ndarray]], np.ndarray]
 POSTERIOR_LAWS: dict[str, Law] = {
     "Normal": normal_law,
     "DiagNormal": diag_normal_law,
     "MvNormal": mv_normal_law,
+    "Poisson": poisson_law,
+    "Bernoulli": bernoulli_law,
+    "Categorical": categorical_law,
 }
 
 
@@ -537,7 +610,8 @@ def test_wrong_hyperparameter_is_caught(name: str, wrong: str, rng: np.random.Ge
     n_features = sizes_of(name)[-1]
     case = case_of(name, rows_of("overlapping", n_features))
     hyperparameters = hyperparameters_of(name, n_features)
-    hyperparameters[wrong] = 1.2 * hyperparameters[wrong] + 0.05
+    right = hyperparameters[wrong]
+    hyperparameters[wrong] = np.where(right == 0.0, 0.0, 1.2 * right + 0.05)
     nothing = stats_of(case.prior, case.data, np.arange(0))
     named = case.component.unpack(draws_of(case.prior, nothing, N_DRAWS, rng), case.shift)
     twin = FAMILIES[name].twin(**hyperparameters)
@@ -620,9 +694,12 @@ def some_features(n_features: int, rng: np.random.Generator) -> list[np.ndarray]
     return [np.array([0]), np.array([n_features - 1]), np.arange(n_features)[::-1], few]
 
 
-def own_features(one: dict[str, np.ndarray], features: np.ndarray) -> dict[str, np.ndarray]:
+def own_features(
+    case: Case, one: dict[str, np.ndarray], features: np.ndarray
+) -> dict[str, np.ndarray]:
     """The parameters of one cluster, of some features."""
-    return {key: value[np.ix_(*[features] * np.ndim(value))] for key, value in one.items()}
+    ndims = case.component.parameters
+    return {key: value[np.ix_(*[features] * ndims[key])] for key, value in one.items()}
 
 
 @over_cases
@@ -652,7 +729,9 @@ def test_restricted_parameters_are_copies_of_those_of_the_features(
         for key, value in parameters.items():
             assert not np.shares_memory(taken[key], value)
         for k in range(4):
-            wanted = own_features({key: value[k] for key, value in parameters.items()}, features)
+            wanted = own_features(
+                case, {key: value[k] for key, value in parameters.items()}, features
+            )
             for key in wanted:
                 np.testing.assert_array_equal(taken[key][k], wanted[key])
 
@@ -670,7 +749,21 @@ def test_restricted_marginal_matches_the_twin(
             assert ours == pytest.approx(wanted, rel=1e-9, abs=1e-9)
 
 
-@pytest.mark.parametrize("name", [name for name in FAMILIES if sizes_of(name) != (1,)])
+@pytest.mark.parametrize("name", DISCRETE)
+def test_restricted_predictive_is_the_full_one_summed(name: str) -> None:
+    case = case_of(name, rows_of("overlapping", 2))
+    support, nothing = np.array(FAMILIES[name].support, np.float64), np.arange(0)
+    for kept in (0, 1):
+        few = restricted(case, np.array([kept]))
+        ours = predictives(few.prior, few.data, cache_of(few.prior, few.data, nothing))
+        for i in (0, 5):
+            grid = np.empty((len(support), 2))
+            grid[:, kept], grid[:, 1 - kept] = case.data[i, kept], support
+            full = predictives(case.prior, grid, cache_of(case.prior, grid, nothing))
+            assert np.log(np.exp(full).sum()) == pytest.approx(ours[i], abs=1e-9)
+
+
+@pytest.mark.parametrize("name", [name for name in CONTINUOUS if sizes_of(name) != (1,)])
 def test_restricted_predictive_is_the_full_one_integrated(name: str) -> None:
     """Over the feature left out, on x = tan(angle), where the heavy tails end smoothly."""
     case = case_of(name, rows_of("overlapping", 2))
@@ -722,7 +815,7 @@ def test_mixture_density_of_some_features_matches_the_twin(
         fill_log_mixture(few.prior, few.data, log_weights, params, log_rest, out)
         terms = [log_rest + np.array([few.twin.log_predictive(x, few.rows[:0]) for x in few.rows])]
         for k in range(3):
-            one = own_features({key: value[k] for key, value in drawn.items()}, features)
+            one = own_features(case, {key: value[k] for key, value in drawn.items()}, features)
             terms.append(log_weights[k] + few.twin.log_density(few.rows, one))
         np.testing.assert_allclose(out, special.logsumexp(terms, axis=0), rtol=1e-9, atol=1e-9)
 
@@ -753,7 +846,28 @@ def conditional_p_value(
     )
 
 
-@over_cases
+@over_discrete
+def test_discrete_missing_entries_have_the_law_of_their_cluster(
+    name: str, n_features: int, rng: np.random.Generator
+) -> None:
+    """Which is that of the same entries of rows that the twin draws; rows of two clusters mixed."""
+    case = case_of(name, rows_of("overlapping", n_features))
+    parameters = case.component.draw_base(rng, case.values, 3)
+    labels = rng.permutation(np.repeat(np.array([0, 2]), N_DRAWS))
+    for holes in some_holes(n_features):
+        is_missing = np.tile(holes, (len(labels), 1))
+        rows = np.where(is_missing, np.nan, case.rows[3])
+        drawn = case.component.draw_missing(rng, rows, is_missing, parameters, labels)
+        for k in (0, 2):
+            own = {key: value[k] for key, value in parameters.items()}
+            twins = case.twin.draw_rows(rng, own, N_DRAWS)[:, holes]
+            assert rows_p_value(drawn[labels == k][:, holes], twins) > LEVEL
+            # The control: the law in the other cluster, which may be alike in a single column.
+            if holes.all():
+                assert rows_p_value(drawn[labels != k], twins) < LEVEL
+
+
+@over_continuous
 def test_missing_entries_have_their_conditional_law(
     name: str, n_features: int, rng: np.random.Generator
 ) -> None:
@@ -823,7 +937,7 @@ def test_only_missing_entries_change(
 # --- documented defaults ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", CONTINUOUS)
 def test_defaults_from_data_are_those_documented(name: str) -> None:
     family = FAMILIES[name].component
     rows = rows_of("separated", sizes_of(name)[-1])
@@ -843,7 +957,7 @@ def test_defaults_from_data_are_those_documented(name: str) -> None:
 @pytest.mark.parametrize("name", FAMILIES)
 def test_defaults_exist_where_features_do_not_vary(name: str) -> None:
     family = FAMILIES[name].component
-    rows = np.column_stack([np.full(4, 3.0), np.arange(4.0)])
+    rows = FAMILIES[name].rows_from(np.column_stack([np.full(4, 3.0), np.arange(4.0)]))
     observed = rows[:, 0] if family.row_ndim == 0 else rows
     component = family.from_data(observed)
     n_features = 1 if family.row_ndim == 0 else 2

@@ -17,6 +17,8 @@ from pymc_dpsplit.kernels.linalg import (
     rank_one_inplace,
     squared_solve,
 )
+from pymc_dpsplit.kernels.linear import fill_log_linear, fill_log_linear_plainly
+from pymc_dpsplit.kernels.lookup import fill_log_lookup
 from pymc_dpsplit.kernels.mass import (
     accumulate,
     accumulate_plainly,
@@ -28,7 +30,12 @@ from pymc_dpsplit.kernels.outer import padded, sum_outer, sum_outer_plainly
 from pymc_dpsplit.kernels.quadratic import fill_log_normal, fill_log_normal_plainly
 from pymc_dpsplit.kernels.random import draw_key, draw_log_gamma, hash_uniform
 from pymc_dpsplit.kernels.sharing import take_next
-from pymc_dpsplit.kernels.special import log_multigamma
+from pymc_dpsplit.kernels.special import (
+    LOG_NOTHING,
+    log_factorial,
+    log_multigamma,
+    log_sum_of_two,
+)
 from pymc_dpsplit.kernels.tiles import TILE, fill_members, fill_range
 from pymc_dpsplit.kernels.views import part_of, row_of, square_of
 from tests.support.statistics import LEVEL
@@ -276,3 +283,38 @@ def test_short_tiles_repeat_their_last_row() -> None:
     assert rows[-1] == 12
     fill_members(rows, np.array([7, 3, 5]), 1)
     assert rows[:3].tolist() == [3, 5, 5]
+
+
+@pytest.mark.parametrize("n_features", [1, 2, 5, 33])
+@pytest.mark.parametrize("fill", [fill_log_linear, fill_log_linear_plainly])
+def test_linear_density_matches_numpy(
+    fill: Callable[..., None], n_features: int, rng: np.random.Generator
+) -> None:
+    tile = rng.standard_normal((n_features + 2, TILE))
+    slopes, out = rng.standard_normal(n_features), np.empty(TILE)
+    fill(tile.ravel(), slopes, 0.7, out)
+    expected = 0.7 + tile[n_features] + slopes @ tile[:n_features]
+    np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_features", [1, 3, 4, 9])
+def test_looked_up_density_matches_numpy(n_features: int, rng: np.random.Generator) -> None:
+    table, out = rng.standard_normal(70_000), np.empty(TILE)
+    tile = rng.integers(0, len(table), (n_features + 2, TILE)).astype(float)
+    tile[n_features] = rng.standard_normal(TILE)
+    fill_log_lookup(tile.ravel(), table, n_features, 0.7, out)
+    expected = 0.7 + tile[n_features] + table[tile[:n_features].astype(int)].sum(0)
+    np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_log_factorial_matches_scipy() -> None:
+    """In the table and beyond it."""
+    numbers = np.array([0.0, 1.0, 2.0, 17.0, 255.0, 256.0, 1e4, 2e9])
+    ours = [log_factorial(n) for n in numbers]
+    np.testing.assert_allclose(ours, special.gammaln(numbers + 1.0), rtol=1e-14)
+
+
+def test_log_sum_of_two_matches_numpy() -> None:
+    pairs = [(0.0, 1.0), (-900.0, -901.0), (LOG_NOTHING, -3.0), (5.0, LOG_NOTHING), (2.0, 2.0)]
+    for a, b in pairs:
+        assert log_sum_of_two(a, b) == pytest.approx(np.logaddexp(a, b), rel=1e-14)

@@ -10,9 +10,11 @@ from scipy import stats
 from tests.reference import families
 from tests.support import partitions, statistics
 from tests.support.datasets import DATASETS, HYPERPARAMETERS
+from tests.support.families import DISCRETE, dataset_of, twin_of
 from tests.support.statistics import LEVEL
 
-FAMILIES = [("Normal", 1), *((name, d) for name in ("DiagNormal", "MvNormal") for d in (1, 2, 3))]
+CONTINUOUS = [("Normal", 1), *((name, d) for name in ("DiagNormal", "MvNormal") for d in (1, 2, 3))]
+FAMILIES = [*CONTINUOUS, *((name, d) for name in DISCRETE for d in (1, 2, 3))]
 N = 5
 PARTITIONS = partitions.enumerate_partitions(N)
 N_CLUSTERS = partitions.n_clusters_of(N)
@@ -20,7 +22,7 @@ BELL = [1, 2, 5, 15, 52, 203, 877, 4140, 21147]
 
 
 def reference(name: str, n_features: int) -> Any:
-    return getattr(families, name)(**HYPERPARAMETERS[name](n_features))
+    return twin_of(name, n_features)
 
 
 # --- families -----------------------------------------------------------------------------
@@ -29,7 +31,7 @@ def reference(name: str, n_features: int) -> Any:
 @pytest.mark.parametrize("dataset", DATASETS)
 @pytest.mark.parametrize(("name", "n_features"), FAMILIES)
 def test_marginal_is_the_chain_of_predictives(name: str, n_features: int, dataset: str) -> None:
-    family, rows = reference(name, n_features), DATASETS[dataset](n_features)
+    family, rows = reference(name, n_features), dataset_of(name, dataset, n_features)
     chain = sum(family.log_predictive(rows[i], rows[:i]) for i in range(len(rows)))
     assert family.log_marginal(rows) == pytest.approx(chain, rel=1e-11)
     assert family.log_marginal(rows[::-1]) == pytest.approx(chain, rel=1e-11)
@@ -46,7 +48,7 @@ def posterior_family(family: Any, rows: np.ndarray) -> Any:
 
 @pytest.mark.parametrize(("name", "n_features"), FAMILIES)
 def test_densities_obey_bayes(name: str, n_features: int, rng: np.random.Generator) -> None:
-    family, rows = reference(name, n_features), DATASETS["overlapping"](n_features)
+    family, rows = reference(name, n_features), dataset_of(name, "overlapping", n_features)
     draws = family.draw_parameters(rng, rows[:0], 5)
     for i in range(5):
         params = {key: value[i] for key, value in draws.items()}
@@ -99,12 +101,43 @@ def row_p_values(family: Any, rows: np.ndarray, truth: Any, rng: np.random.Gener
     return np.array(p_values)
 
 
-@pytest.mark.parametrize(("name", "n_features"), FAMILIES)
+@pytest.mark.parametrize(("name", "n_features"), CONTINUOUS)
 def test_draws_have_the_predictive_law(
     name: str, n_features: int, rng: np.random.Generator
 ) -> None:
     family, rows = reference(name, n_features), DATASETS["separated"](n_features)
     assert statistics.combine(row_p_values(family, rows, family, rng)) > LEVEL
+
+
+def discrete_p_value(
+    family: Any, rows: np.ndarray, seen: np.ndarray, n_cells: int, rng: np.random.Generator
+) -> float:
+    """P-value of entries, each of its own parameters given `rows`, against the law given `seen`.
+
+    Of a single column; entries from `n_cells` on make one more cell.
+    """
+    draws = family.draw_parameters(rng, rows, 4000)
+    each = ({key: value[i] for key, value in draws.items()} for i in range(4000))
+    drawn = np.concatenate([family.draw_rows(rng, params, 1)[:, 0] for params in each])
+    law = np.exp([family.log_predictive(np.array([float(x)]), seen) for x in range(n_cells)])
+    counts = np.bincount(np.minimum(drawn, n_cells).astype(int), minlength=n_cells + 1)
+    rest = 1.0 - law.sum()
+    if rest > 1e-9:
+        law = np.append(law, rest)
+    assert not counts[len(law) :].any()
+    return float(stats.chisquare(counts[: len(law)], 4000 * law / law.sum()).pvalue)
+
+
+@pytest.mark.parametrize(
+    ("name", "n_cells"), [("Poisson", 6), ("Bernoulli", 2), ("Categorical", 3)]
+)
+def test_discrete_draws_have_the_predictive_law(
+    name: str, n_cells: int, rng: np.random.Generator
+) -> None:
+    family, rows = reference(name, 1), dataset_of(name, "separated", 1)
+    assert discrete_p_value(family, rows, rows, n_cells, rng) > LEVEL
+    # The control: the law given some of the rows is another one.
+    assert discrete_p_value(family, rows, rows[:2], n_cells, rng) < LEVEL
 
 
 @pytest.mark.control
@@ -193,7 +226,7 @@ def test_urn_has_stirling_numbers() -> None:
 @pytest.mark.parametrize("dataset", DATASETS)
 @pytest.mark.parametrize(("name", "n_features"), FAMILIES)
 def test_data_leave_the_partition_open(name: str, n_features: int, dataset: str) -> None:
-    rows = DATASETS[dataset](n_features)
+    rows = dataset_of(name, dataset, n_features)
     assert rows.shape == (len(rows), n_features)
     assert 6 <= len(rows) <= 8
     family = reference(name, n_features)

@@ -1,0 +1,51 @@
+"""What families of whole numbers with independent columns have in common.
+
+Rows of counts or codes reach the kernels as they are: `prior.shift` is kept for the moves, which
+ask every prior for it, and never subtracted.
+"""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+
+from pymc_dpsplit.components import base
+
+
+class DiscreteByColumn(base.Component):
+    """A discrete family whose columns are independent given the cluster, as under its base."""
+
+    row_ndim: ClassVar[int] = 1
+    is_discrete: ClassVar[bool] = True
+
+    @abstractmethod
+    def suited_to(self, rows: np.ndarray) -> "DiscreteByColumn":
+        """Refuse rows that are not in the support of the family; return it as it suits them."""
+
+    def hyperparameter_ndims(self) -> dict[str, int]:
+        return dict.fromkeys(self.hyperparameters, 1)
+
+    def natural(self, parameters: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        return dict(parameters)
+
+    def restrict(
+        self, values: Mapping[str, np.ndarray], features: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        return base.take_features(values, self.hyperparameter_ndims(), features)
+
+    def restrict_parameters(
+        self, parameters: Mapping[str, np.ndarray], features: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        return base.take_features(parameters, self.parameters, features, n_before=1)
+
+    def draw_missing(
+        self,
+        rng: np.random.Generator,
+        rows: np.ndarray,
+        is_missing: np.ndarray,
+        parameters: Mapping[str, np.ndarray],
+        labels: np.ndarray,
+    ) -> np.ndarray:
+        # Columns are independent, so what is known of a row says nothing about the rest.
+        return np.where(is_missing, self.draw_rows(rng, parameters, labels), rows)
