@@ -137,7 +137,8 @@ class Categorical:
 
     def log_density(self, rows: np.ndarray, params: Mapping[str, np.ndarray]) -> np.ndarray:
         columns = np.arange(len(self.beta))
-        return np.log(params["p"][columns, rows.astype(int)]).sum(axis=1)
+        with np.errstate(divide="ignore"):  # a category that a column does not have
+            return np.log(params["p"][columns, rows.astype(int)]).sum(axis=1)
 
     def log_prior(self, params: Mapping[str, np.ndarray]) -> float:
         pairs = zip(self.columns(params["p"]), self.columns(self.beta), strict=True)
