@@ -75,9 +75,7 @@ class Component(ABC):
         """Weakly informative hyperparameters that suit the scale of `observed`."""
 
     def suited_to(self, rows: np.ndarray) -> "Component":
-        """Refuse rows that are not in the support of the family; return it as it suits them.
-
-        By default every row is, and the family suits them as it is.
+        """Refuse rows outside the support of the family, by default none; return what suits them.
 
         Parameters
         ----------
@@ -97,19 +95,10 @@ class Component(ABC):
         return self
 
     def own_dims(self, name: str) -> dict[str, int]:
-        """Return the dimensions of a parameter or hyperparameter that follow those of length D.
+        """Return the dimensions that a (hyper)parameter has after those of length D.
 
-        By default there are none.
-
-        Parameters
-        ----------
-        name : str
-
-        Returns
-        -------
-        dict
-            Name of each dimension, which the trace has after the name of the mixture, to its
-            length.
+        By default none.  In the order of axes: the name, which in a trace follows that of the
+        mixture, to the length.
         """
         return {}
 
@@ -291,38 +280,6 @@ class Component(ABC):
         ndarray of float64, shape (n, D)
             A copy of `rows` with every missing entry drawn.
         """
-
-
-def take_features(
-    values: Mapping[str, np.ndarray],
-    ndims: Mapping[str, int],
-    features: np.ndarray,
-    n_before: int = 0,
-) -> dict[str, np.ndarray]:
-    """Copy the entries of some features.
-
-    Parameters
-    ----------
-    values : mapping
-        Name to ndarray.
-    ndims : mapping
-        Name to the number of axes of features, each of length D.
-    features : ndarray of int, shape (D',)
-    n_before : int
-        Number of axes before those of features.
-
-    Returns
-    -------
-    dict
-        Name to ndarray, with axes of length D' in the place of D.
-    """
-    taken = {}
-    for name, ndim in ndims.items():
-        value = np.array(values[name])
-        for axis in range(n_before, n_before + ndim):
-            value = np.take(value, features, axis)
-        taken[name] = value
-    return taken
 
 
 def _undefined(*_: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from pymc_dpsplit.components import base
+from pymc_dpsplit.components.features import take_features
 
 
 class DiscreteByColumn(base.Component):
@@ -32,12 +33,12 @@ class DiscreteByColumn(base.Component):
     def restrict(
         self, values: Mapping[str, np.ndarray], features: np.ndarray
     ) -> dict[str, np.ndarray]:
-        return base.take_features(values, self.hyperparameter_ndims(), features)
+        return take_features(values, self.hyperparameter_ndims(), features)
 
     def restrict_parameters(
         self, parameters: Mapping[str, np.ndarray], features: np.ndarray
     ) -> dict[str, np.ndarray]:
-        return base.take_features(parameters, self.parameters, features, n_before=1)
+        return take_features(parameters, self.parameters, features, n_before=1)
 
     def draw_missing(
         self,

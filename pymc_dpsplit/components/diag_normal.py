@@ -17,6 +17,7 @@ import numpy as np
 
 from pymc_dpsplit.components import base
 from pymc_dpsplit.components.arguments import positive_vector, real_vector, rows_of
+from pymc_dpsplit.components.features import take_features
 from pymc_dpsplit.data.blocks import moments_of
 from pymc_dpsplit.kernels.diagonal import fill_log_independent
 from pymc_dpsplit.kernels.jit import kernel
@@ -167,12 +168,12 @@ class DiagNormal(base.Component):
     def restrict(
         self, values: Mapping[str, np.ndarray], features: np.ndarray
     ) -> dict[str, np.ndarray]:
-        return base.take_features(values, self.hyperparameter_ndims(), features)
+        return take_features(values, self.hyperparameter_ndims(), features)
 
     def restrict_parameters(
         self, parameters: Mapping[str, np.ndarray], features: np.ndarray
     ) -> dict[str, np.ndarray]:
-        return base.take_features(parameters, self.parameters, features, n_before=1)
+        return take_features(parameters, self.parameters, features, n_before=1)
 
     def draw_base(
         self, rng: np.random.Generator, values: Mapping[str, np.ndarray], size: int
