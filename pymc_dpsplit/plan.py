@@ -23,6 +23,8 @@ _DRAWS_PER_TIME = 1.5
 # Time for the collapsed scan and for split/merge attempts, in times that of the sweep.  Once a
 # chain has arrived the sweep does most of the mixing; attempts keep it from being stuck.
 _FOCUS_SHARE, _ATTEMPTS_SHARE = 2.0, 0.15
+# The scan is not parallel: with more rows it gets less, and from 1e5 on a third of the sweep.
+_FOCUS_ROWS = 3e4
 _MOST_ATTEMPTS = 2.0
 # With fewer features the sweep's own births fit often enough that the scan does not pay.
 _FOCUS_FROM_FEATURES = 5
@@ -90,7 +92,8 @@ def make_plan(
     if kernel_name != "collapsed" and n_features >= _FOCUS_FROM_FEATURES:
         odds = log_founding_odds(target.prior, target.data, state.stats, target.alpha)
         sweep = _sweep_cost(target, n_clusters)
-        focus = choose_focus(odds, int(_FOCUS_SHARE * sweep / _visit_cost(n_features, n_clusters)))
+        share = min(_FOCUS_SHARE, _FOCUS_ROWS / len(target.data))
+        focus = choose_focus(odds, int(share * sweep / _visit_cost(n_features, n_clusters)))
     wanted = float(attempts or 0)
     if attempts is None:
         share = _ATTEMPTS_SHARE * _sweep_cost(target, n_clusters)
