@@ -89,15 +89,15 @@ def make_plan(
     """
     focus = np.empty(0, np.int64)
     n_features, n_clusters = target.data.shape[1], len(state.stats)
+    sweep = _sweep_cost(target, n_clusters)
     if kernel_name != "collapsed" and n_features >= _FOCUS_FROM_FEATURES:
         odds = log_founding_odds(target.prior, target.data, state.stats, target.alpha)
-        sweep = _sweep_cost(target, n_clusters)
         share = min(_FOCUS_SHARE, _FOCUS_ROWS / len(target.data))
         focus = choose_focus(odds, int(share * sweep / _visit_cost(n_features, n_clusters)))
     wanted = float(attempts or 0)
     if attempts is None:
-        share = _ATTEMPTS_SHARE * _sweep_cost(target, n_clusters)
-        wanted = min(_MOST_ATTEMPTS, share / _attempt_cost(target, n_clusters))
+        affordable = _ATTEMPTS_SHARE * sweep / _attempt_cost(target, n_clusters)
+        wanted = min(_MOST_ATTEMPTS, affordable)
     plan = Plan(1, wanted, focus)
     cost = _cost(kernel_name, target, state, plan)
     least = min(_LEAST + _LEAST_PER_ROW * len(target.data), _LEAST_OF_MANY)

@@ -29,6 +29,7 @@ import numpy as np
 from numba.core import types
 from numba.extending import overload
 
+from pymc_dpsplit.components.features import take_features
 from pymc_dpsplit.kernels.jit import FASTMATH
 from pymc_dpsplit.kernels.views import row_of
 
@@ -213,11 +214,12 @@ class Component(ABC):
         symbolic vector (N,)
         """
 
-    @abstractmethod
     def restrict(
         self, values: Mapping[str, np.ndarray], features: np.ndarray
     ) -> dict[str, np.ndarray]:
         """Return the hyperparameters of the law of some features alone, docs/method.md, eq. (31).
+
+        By default they are those of these features.
 
         Parameters
         ----------
@@ -231,12 +233,13 @@ class Component(ABC):
         dict
             Copies, as `check` returns them for D' features.
         """
+        return take_features(values, self.hyperparameter_ndims(), features)
 
-    @abstractmethod
     def restrict_parameters(
         self, parameters: Mapping[str, np.ndarray], features: np.ndarray
     ) -> dict[str, np.ndarray]:
         """Return the cluster parameters (K, ...) of some features alone, see `restrict`."""
+        return take_features(parameters, self.parameters, features, n_before=1)
 
     @abstractmethod
     def draw_base(

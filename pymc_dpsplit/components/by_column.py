@@ -11,7 +11,6 @@ from typing import ClassVar
 import numpy as np
 
 from pymc_dpsplit.components import base
-from pymc_dpsplit.components.features import take_features
 
 
 class DiscreteByColumn(base.Component):
@@ -29,16 +28,6 @@ class DiscreteByColumn(base.Component):
 
     def natural(self, parameters: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         return dict(parameters)
-
-    def restrict(
-        self, values: Mapping[str, np.ndarray], features: np.ndarray
-    ) -> dict[str, np.ndarray]:
-        return take_features(values, self.hyperparameter_ndims(), features)
-
-    def restrict_parameters(
-        self, parameters: Mapping[str, np.ndarray], features: np.ndarray
-    ) -> dict[str, np.ndarray]:
-        return take_features(parameters, self.parameters, features, n_before=1)
 
     def draw_missing(
         self,

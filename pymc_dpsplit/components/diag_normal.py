@@ -17,7 +17,6 @@ import numpy as np
 
 from pymc_dpsplit.components import base
 from pymc_dpsplit.components.arguments import positive_vector, real_vector, rows_of
-from pymc_dpsplit.components.features import take_features
 from pymc_dpsplit.data.blocks import moments_of
 from pymc_dpsplit.kernels.diagonal import fill_log_independent
 from pymc_dpsplit.kernels.jit import kernel
@@ -164,16 +163,6 @@ class DiagNormal(base.Component):
         scaled = (rows - natural["mu"]) / natural["sigma"]
         terms = -0.5 * (scaled**2 + _LOG_2PI) - pt.log(natural["sigma"])
         return terms.reshape((rows.shape[0], -1)).sum(axis=1)
-
-    def restrict(
-        self, values: Mapping[str, np.ndarray], features: np.ndarray
-    ) -> dict[str, np.ndarray]:
-        return take_features(values, self.hyperparameter_ndims(), features)
-
-    def restrict_parameters(
-        self, parameters: Mapping[str, np.ndarray], features: np.ndarray
-    ) -> dict[str, np.ndarray]:
-        return take_features(parameters, self.parameters, features, n_before=1)
 
     def draw_base(
         self, rng: np.random.Generator, values: Mapping[str, np.ndarray], size: int

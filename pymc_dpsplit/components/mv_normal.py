@@ -23,7 +23,6 @@ from pymc_dpsplit.components.arguments import (
     real_vector,
     rows_of,
 )
-from pymc_dpsplit.components.features import take_features
 from pymc_dpsplit.data.blocks import moments_of
 from pymc_dpsplit.kernels.jit import kernel
 from pymc_dpsplit.kernels.linalg import invert_lower, log_diagonal_sum
@@ -209,14 +208,9 @@ class MvNormal(base.Component):
     def restrict(
         self, values: Mapping[str, np.ndarray], features: np.ndarray
     ) -> dict[str, np.ndarray]:
-        taken = take_features(values, self.hyperparameter_ndims(), features)
+        taken = super().restrict(values, features)
         n_left_out = len(values["mu0"]) - len(features)
         return {**taken, "nu0": taken["nu0"] - n_left_out}
-
-    def restrict_parameters(
-        self, parameters: Mapping[str, np.ndarray], features: np.ndarray
-    ) -> dict[str, np.ndarray]:
-        return take_features(parameters, self.parameters, features, n_before=1)
 
     def draw_base(
         self, rng: np.random.Generator, values: Mapping[str, np.ndarray], size: int

@@ -8,7 +8,7 @@ from typing import Any
 from numba.core import types
 
 from pymc_dpsplit.kernels.jit import inlined_kernel, intrinsic, kernel
-from pymc_dpsplit.kernels.lanes import LANES, VECTORS, Lanes, call_once_written, index, pointers
+from pymc_dpsplit.kernels.lanes import LANES, VECTORS, Lanes, index, written_once
 from pymc_dpsplit.kernels.tiles import TILE
 
 
@@ -48,11 +48,7 @@ def _write(
 
 @intrinsic
 def _fill_by_lanes(typing_context, tile, mu, precision, n_features, constant, out):
-    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        addresses = pointers(context, builder, sig, args)
-        call_once_written(builder, "fill_log_independent", addresses, _write)
-        return context.get_dummy_value()
-
+    generate = written_once("fill_log_independent", _write)
     return types.void(tile, mu, precision, n_features, constant, out), generate
 
 

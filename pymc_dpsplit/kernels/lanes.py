@@ -52,29 +52,33 @@ def pointers(context: Any, builder: Any, sig: Any, args: Any) -> list[Any]:
     ]
 
 
-def call_once_written(builder: Any, name: str, args: list[Any], write: Callable[..., None]) -> None:
-    """Call a function of the module that is being compiled, writing its code if it is new.
+def written_once(name: str, write: Callable[..., None]) -> Callable[..., Any]:
+    """Return what an intrinsic does: call a function that is written once per compiled module.
 
-    Unlike the code of an intrinsic it is not repeated where it is used, and
-    takes addresses instead of arrays.
+    Unlike the code of an intrinsic it is not repeated where it is used, and takes the
+    addresses of arrays.
 
     Parameters
     ----------
-    builder : llvmlite.ir.IRBuilder
     name : str
-    args : list of llvmlite.ir.Value
     write : callable
-        Given a builder and the arguments within the function.
+        Writes the function, given a builder and the arguments within it.
     """
-    kind = ir.FunctionType(ir.VoidType(), [arg.type for arg in args])
-    function = cgutils.get_or_insert_function(builder.module, kind, name)
-    if function.is_declaration:
-        function.linkage = "internal"
-        function.attributes.add("noinline")
-        inside = ir.IRBuilder(function.append_basic_block("entry"))
-        write(inside, *function.args)
-        inside.ret_void()
-    builder.call(function, args)
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        addresses = pointers(context, builder, sig, args)
+        kind = ir.FunctionType(ir.VoidType(), [address.type for address in addresses])
+        function = cgutils.get_or_insert_function(builder.module, kind, name)
+        if function.is_declaration:
+            function.linkage = "internal"
+            function.attributes.add("noinline")
+            inside = ir.IRBuilder(function.append_basic_block("entry"))
+            write(inside, *function.args)
+            inside.ret_void()
+        builder.call(function, addresses)
+        return context.get_dummy_value()
+
+    return generate
 
 
 class Lanes:

@@ -6,7 +6,7 @@ from numba.core import types
 
 from pymc_dpsplit.kernels.exponential import LOG2E, exp2_plainly, write_exp2
 from pymc_dpsplit.kernels.jit import inlined_kernel, intrinsic, kernel
-from pymc_dpsplit.kernels.lanes import LANES, Lanes, call_once_written, index, pointers
+from pymc_dpsplit.kernels.lanes import LANES, Lanes, index, written_once
 from pymc_dpsplit.kernels.tiles import TILE
 
 
@@ -88,21 +88,13 @@ def _write_count(builder: Any, cumulative: Any, n_rows: Any, target: Any, count:
 
 @intrinsic
 def _accumulate_by_lanes(typing_context, log_mass, n_rows, highest, total):
-    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        addresses = pointers(context, builder, sig, args)
-        call_once_written(builder, "accumulate", addresses, _write_accumulate)
-        return context.get_dummy_value()
-
+    generate = written_once("accumulate", _write_accumulate)
     return types.void(log_mass, n_rows, highest, total), generate
 
 
 @intrinsic
 def _count_by_lanes(typing_context, cumulative, n_rows, target, count):
-    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        addresses = pointers(context, builder, sig, args)
-        call_once_written(builder, "count_below", addresses, _write_count)
-        return context.get_dummy_value()
-
+    generate = written_once("count_below", _write_count)
     return types.void(cumulative, n_rows, target, count), generate
 
 

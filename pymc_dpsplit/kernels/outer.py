@@ -5,7 +5,7 @@ from typing import Any
 from numba.core import types
 
 from pymc_dpsplit.kernels.jit import inlined_kernel, intrinsic, kernel
-from pymc_dpsplit.kernels.lanes import LANES, Lanes, call_once_written, index, pointers
+from pymc_dpsplit.kernels.lanes import LANES, Lanes, index, written_once
 
 # Eight rows of the sum by one vector: as many accumulators as hide the latency of an addition.
 _ROWS = 8
@@ -49,11 +49,7 @@ def _write_sum_outer(builder: Any, packed: Any, n_rows: Any, width: Any, square:
 
 @intrinsic
 def _sum_outer_by_lanes(typing_context, packed, n_rows, width, square):
-    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        addresses = pointers(context, builder, sig, args)
-        call_once_written(builder, "sum_outer", addresses, _write_sum_outer)
-        return context.get_dummy_value()
-
+    generate = written_once("sum_outer", _write_sum_outer)
     return types.void(packed, n_rows, width, square), generate
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from numba.core import types
 
 from pymc_dpsplit.kernels.jit import inlined_kernel, intrinsic, kernel
-from pymc_dpsplit.kernels.lanes import LANES, Lanes, call_once_written, index, pointers
+from pymc_dpsplit.kernels.lanes import LANES, Lanes, index, written_once
 from pymc_dpsplit.kernels.tiles import TILE
 
 # Rows at a time, by VECTORS vectors: as many accumulators as hide the latency of an addition.
@@ -84,11 +84,7 @@ def _write_block(
 
 @intrinsic
 def _fill_by_lanes(typing_context, tile, table, n_features, reference, n_rows, out):
-    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        addresses = pointers(context, builder, sig, args)
-        call_once_written(builder, "fill_highest", addresses, _write)
-        return context.get_dummy_value()
-
+    generate = written_once("fill_highest", _write)
     return types.void(tile, table, n_features, reference, n_rows, out), generate
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from numba.core import types
 
 from pymc_dpsplit.kernels.jit import inlined_kernel, intrinsic, kernel
-from pymc_dpsplit.kernels.lanes import LANES, VECTORS, Lanes, call_once_written, index, pointers
+from pymc_dpsplit.kernels.lanes import LANES, VECTORS, Lanes, index, written_once
 from pymc_dpsplit.kernels.tiles import TILE
 
 _ROWS = 4
@@ -91,11 +91,7 @@ def _write_log_normal(
 
 @intrinsic
 def _fill_by_lanes(typing_context, tile, whitening, centre, n_features, constant, out):
-    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        addresses = pointers(context, builder, sig, args)
-        call_once_written(builder, "fill_log_normal", addresses, _write_log_normal)
-        return context.get_dummy_value()
-
+    generate = written_once("fill_log_normal", _write_log_normal)
     return types.void(tile, whitening, centre, n_features, constant, out), generate
 
 

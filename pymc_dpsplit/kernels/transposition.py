@@ -9,7 +9,7 @@ from llvmlite import ir
 from numba.core import types
 
 from pymc_dpsplit.kernels.jit import inlined_kernel, intrinsic, kernel
-from pymc_dpsplit.kernels.lanes import LANES, Lanes, call_once_written, index, pointers
+from pymc_dpsplit.kernels.lanes import LANES, Lanes, index, written_once
 
 
 @kernel
@@ -62,12 +62,7 @@ def _write(
 @intrinsic
 def _transpose_by_lanes(typing_context, x, n_features, shift, rows, n_rows, tile):
     name = f"transpose_rows_{x.dtype}"
-
-    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        addresses = pointers(context, builder, sig, args)
-        call_once_written(builder, name, addresses, _write)
-        return context.get_dummy_value()
-
+    generate = written_once(name, _write)
     return types.void(x, n_features, shift, rows, n_rows, tile), generate
 
 
