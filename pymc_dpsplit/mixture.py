@@ -1,6 +1,5 @@
 """`DPMixture`: what a user writes in a model."""
 
-import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -186,12 +185,12 @@ def _check_component(component: Any) -> None:
 
 def _without_variables(component: Component) -> Component:
     """Copy of a component that holds no part of the graph, which enters the ops as inputs."""
-    bare = copy.copy(component)
-    bare.hyperparameters = {
-        key: str(value) if isinstance(value, Variable) else value
-        for key, value in component.hyperparameters.items()
-    }
-    return bare
+    return component.with_hyperparameters(
+        {
+            key: str(value) if isinstance(value, Variable) else value
+            for key, value in component.hyperparameters.items()
+        }
+    )
 
 
 def _checked_data(

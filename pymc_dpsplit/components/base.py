@@ -21,9 +21,10 @@ the log density, so that weights are added there.  `cache` is a flat float64 vec
 one-observation predictive of a cluster needs.
 """
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numba.core import types
@@ -51,7 +52,9 @@ class Component(ABC):
     row_ndim : int
         0 if one observation is a scalar, 1 if it is a vector of D features.
     is_discrete : bool
-        Whether observations are whole numbers, which no other step moves.
+        Whether observations hold whole numbers, which no other step moves.
+    takes_categories : bool
+        Whether strings may stand for the codes of observations.
     parameters : dict
         Name of each cluster parameter to its number of dimensions of length D.
     natural_ndims : dict
@@ -60,6 +63,7 @@ class Component(ABC):
 
     row_ndim: ClassVar[int]
     is_discrete: ClassVar[bool] = False
+    takes_categories: ClassVar[bool] = False
     parameters: ClassVar[dict[str, int]]
     natural_ndims: ClassVar[dict[str, int]]
 
@@ -74,6 +78,40 @@ class Component(ABC):
     @abstractmethod
     def from_data(cls, observed: Any) -> "Component":
         """Weakly informative hyperparameters that suit the scale of `observed`."""
+
+    def with_hyperparameters(self, values: Mapping[str, Any]) -> Self:
+        """Return a copy with other hyperparameters."""
+        copied = copy.copy(self)
+        copied.hyperparameters = dict(values)
+        return copied
+
+    def arranged(self, observed: Any) -> tuple["Component", Any]:
+        """Return observations as `rows_of` reads them, and the family that has arranged them.
+
+        By default both as they are.
+        """
+        return self, observed
+
+    def sized(self, n_features: int) -> "Component":
+        """Return the family as it suits rows of so many features, by default as it is."""
+        return self
+
+    def declared_features(self) -> int | None:
+        """Return the number of features the hyperparameters are for; None if for any."""
+        for name, ndim in self.hyperparameter_ndims().items():
+            if ndim and np.ndim(self.hyperparameters[name]) == ndim:
+                return int(np.shape(self.hyperparameters[name])[0])
+        return None if self.row_ndim else 1
+
+    def stand_ins(self, n_features: int) -> dict[str, Any]:
+        """Return legal values of the hyperparameters, in place of variables."""
+        sample = np.repeat([[0.0], [1.0]], n_features, axis=1)
+        sample = sample if self.row_ndim else sample[:, 0]
+        return type(self).from_data(sample).hyperparameters
+
+    def support_point(self, means: np.ndarray) -> np.ndarray:
+        """Return plain values of a row (D,) near the means of the features (D,)."""
+        return np.rint(means) if self.is_discrete else means
 
     def suited_to(self, rows: np.ndarray) -> "Component":
         """Refuse rows outside the support of the family, by default none; return what suits them.

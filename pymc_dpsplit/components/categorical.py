@@ -76,6 +76,7 @@ class Categorical(DiscreteByColumn):
     Categorical(beta=[[1.0, 1.0], [0.5, 0.5, 0.5]])
     """
 
+    takes_categories: ClassVar[bool] = True
     parameters: ClassVar[dict[str, int]] = {"p": 1}
     natural_ndims: ClassVar[dict[str, int]] = parameters
 
@@ -108,6 +109,11 @@ class Categorical(DiscreteByColumn):
         Categorical(beta=1.0)
         """
         return cls(beta=1.0).suited_to(rows_of(observed, cls.row_ndim, may_miss=True))
+
+    def declared_features(self) -> int | None:
+        beta = self.hyperparameters["beta"]
+        is_list = isinstance(beta, list | tuple) and np.ndim(beta[0]) == 1
+        return len(beta) if is_list or np.ndim(beta) == 2 else None
 
     def suited_to(self, rows: np.ndarray) -> "Categorical":
         refuse_where(

@@ -39,7 +39,7 @@ def load_dense_tile(x, shift, rows, tile):
     Parameters
     ----------
     x : ndarray of float64 or float32, shape (N, D)
-        C-contiguous.
+        The features of a row next to each other, see `transpose_rows`.
     shift : ndarray of float64, shape (D,)
     rows : ndarray of int64, shape (TILE,)
     tile : ndarray of float64, shape (>= D * TILE,)

@@ -37,13 +37,13 @@ def _exchange(lanes: Lanes, square: list[Any], size: int) -> list[Any]:
 
 
 def _write(
-    builder: Any, x: Any, n_features: Any, shift: Any, rows: Any, n_rows: Any, tile: Any
+    builder: Any, x: Any, n_features: Any, pitch: Any, shift: Any, rows: Any, n_rows: Any, tile: Any
 ) -> None:
     lanes = Lanes(builder)
     last = builder.sub(n_features, index(LANES))
     with lanes.steps(index(0), n_rows, LANES) as (t, _):
         at = [lanes.scalar(rows, builder.add(t, index(lane))) for lane in range(LANES)]
-        starts = [builder.mul(i, n_features) for i in at]
+        starts = [builder.mul(i, pitch) for i in at]
         with lanes.steps(index(0), n_features, LANES) as (step, _):
             # The last square may overlap the one before.
             j = builder.select(builder.icmp_signed("<", step, last), step, last)
@@ -60,10 +60,10 @@ def _write(
 
 
 @intrinsic
-def _transpose_by_lanes(typing_context, x, n_features, shift, rows, n_rows, tile):
+def _transpose_by_lanes(typing_context, x, n_features, pitch, shift, rows, n_rows, tile):
     name = f"transpose_rows_{x.dtype}"
     generate = written_once(name, _write)
-    return types.void(x, n_features, shift, rows, n_rows, tile), generate
+    return types.void(x, n_features, pitch, shift, rows, n_rows, tile), generate
 
 
 @inlined_kernel
@@ -73,7 +73,7 @@ def _transpose_rows(x, shift, rows, tile):
     Parameters
     ----------
     x : ndarray of float64 or float32, shape (N, D)
-        C-contiguous.
+        The features of a row next to each other: all of a contiguous matrix, or some columns of it.
     shift : ndarray of float64, shape (D,)
     rows : ndarray of int64, shape (n,)
         n is a multiple of eight.
@@ -83,7 +83,8 @@ def _transpose_rows(x, shift, rows, tile):
     if x.shape[1] < LANES:
         transpose_rows_plainly(x, shift, rows, tile)
     else:
-        _transpose_by_lanes(x, x.shape[1], shift, rows, rows.shape[0], tile)
+        pitch = x.strides[0] // x.itemsize
+        _transpose_by_lanes(x, x.shape[1], pitch, shift, rows, rows.shape[0], tile)
 
 
 transpose_rows = _transpose_rows if LANES else transpose_rows_plainly

@@ -62,6 +62,26 @@ def part_of(typing_context, vector, start, size):
 
 
 @intrinsic
+def columns_of(typing_context, matrix, start, size):
+    """Return matrix[:, start : start + size], not counted, of elements of any size."""
+    kind = types.Array(matrix.dtype, 2, "A", readonly=not matrix.mutable)
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        whole = context.make_array(sig.args[0])(context, builder, args[0])
+        view = context.make_array(kind)(context, builder)
+        n_rows = builder.extract_value(whole.shape, 0)
+        pitch, step = (builder.extract_value(whole.strides, axis) for axis in range(2))
+        address = builder.ptrtoint(whole.data, ir.IntType(64))
+        address = builder.add(address, builder.mul(args[1], step))
+        data = builder.inttoptr(address, whole.data.type)
+        meminfo = cgutils.get_null_value(ir.IntType(8).as_pointer())
+        populate_array(view, data, [n_rows, args[2]], [pitch, step], whole.itemsize, meminfo)
+        return view._getvalue()
+
+    return kind(matrix, types.intp, types.intp), generate
+
+
+@intrinsic
 def square_of(typing_context, vector, start, n):
     """Return the n * n elements of a vector from `start` on as an (n, n) matrix, not counted."""
     _require_contiguous(vector)

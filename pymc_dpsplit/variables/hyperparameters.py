@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import numpy as np
 import pytensor.tensor as pt
 from pymc.model import Model
 from pymc.pytensorf import rvs_in_graph
@@ -17,9 +16,7 @@ def checked_hyperparameters(component: Component, n_features: int, model: Model)
     """Return the hyperparameters as float64 graphs of the shapes that the family wants."""
     given = component.hyperparameters
     # Legal stand-ins for the variables, so that the family can check the numbers beside them.
-    sample = np.repeat([[0.0], [1.0]], n_features, axis=1)
-    sample = sample if component.row_ndim else sample[:, 0]
-    stand_ins = type(component).from_data(sample).hyperparameters
+    stand_ins = component.stand_ins(n_features)
     are_variables = {key: isinstance(value, Variable) for key, value in given.items()}
     numbers = {key: stand_ins[key] if are_variables[key] else given[key] for key in given}
     checked = component.check(numbers, n_features)

@@ -70,6 +70,7 @@ class Observed:
 def latent_rows(n_obs: int, n_features: int, component: Component) -> Observed:
     """Rows that are not observed at all."""
     nowhere = np.empty(0, np.int64)
+    component = component.sized(n_features)
     return Observed(None, None, (n_obs, n_features), (nowhere, nowhere), np.empty(0), component)
 
 
@@ -81,7 +82,7 @@ def _with_holes(data: Any, mean: Any, rows: np.ndarray, component: Component) ->
     if len(where):
         n_present = n_obs - np.bincount(features, minlength=n_features)
         means = np.nansum(rows, axis=0, dtype=np.float64) / np.maximum(n_present, 1)
-        filling = (np.rint(means) if component.is_discrete else means)[features]
+        filling = component.support_point(means)[features]
     return Observed(data, mean, (n_obs, n_features), (where, features), filling, component)
 
 
@@ -135,6 +136,7 @@ def read_observed(observed: Any, component: Component) -> Observed:
             "observed.toarray()."
         )
     if not isinstance(observed, Variable):
+        component, observed = component.arranged(observed)
         rows = rows_of(observed, component.row_ndim, may_miss=True)
         values = _of_its_own(rows if component.row_ndim else rows[:, 0])
         found = _with_holes(None, None, rows, component)
@@ -144,7 +146,7 @@ def read_observed(observed: Any, component: Component) -> Observed:
     if mean is not None and component.is_discrete:
         raise ValueError(
             f"observed is data less a mean, of which {type(component).__name__} is no model, as "
-            "its rows are whole numbers; give the data alone."
+            "its rows hold whole numbers; give the data alone."
         )
     if not all(isinstance(root, SharedVariable | Constant) for root in graph_inputs([data])):
         raise ValueError(

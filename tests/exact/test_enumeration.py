@@ -49,7 +49,9 @@ QUICK_CASES = [
     case for case in CASES if case[:2] in {("Normal", 1), ("DiagNormal", 2), ("MvNormal", 2)}
 ]
 # The moves see of a family its marginals and draws, which unit tests compare for all data sets.
-QUICK_CASES += [case for case in CASES if case[0] in DISCRETE and case[2] == "overlapping"]
+QUICK_CASES += [
+    case for case in CASES if case[0] in {*DISCRETE, "Product"} and case[2] == "overlapping"
+]
 
 
 def labels_drawn(

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+import pymc_dpsplit as dps
+
 _ROWS = {
     # Two groups, of unequal size and spread, that the first two features tell apart.
     "separated": [
@@ -111,6 +113,22 @@ def _categorical(n_features: int) -> dict[str, Any]:
     return {"beta": beta[:n_features]}
 
 
+def _product(n_features: int) -> dict[str, Any]:
+    """Parts of a product: families and their hyperparameters."""
+    if n_features != 3:
+        raise ValueError(f"n_features must be 3 for Product, got {n_features}.")
+    return {
+        "height": dps.Normal(**_normal(1)),
+        "visits": dps.Poisson(**_poisson(1)),
+        "colour": dps.Categorical(beta=np.array([[0.6, 0.9, 0.5]])),
+    }
+
+
+def as_mixed(rows: np.ndarray) -> np.ndarray:
+    """Turn real rows into a number, a count and a code."""
+    return np.column_stack([rows[:, 0], as_counts(rows[:, 1:2]), as_codes(rows[:, 2:])])
+
+
 def as_counts(rows: np.ndarray) -> np.ndarray:
     """Turn real rows into counts, in the same order."""
     return np.rint(np.exp(0.5 * rows + 0.6))
@@ -136,4 +154,5 @@ HYPERPARAMETERS: dict[str, Callable[[int], dict[str, Any]]] = {
     "Poisson": _poisson,
     "Bernoulli": _bernoulli,
     "Categorical": _categorical,
+    "Product": _product,
 }

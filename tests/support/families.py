@@ -2,6 +2,7 @@
 
 Each row gives the family of the package, its naive twin, the numbers of features to test and,
 for a discrete family, how real rows become rows of its own and which values an entry can have.
+A composed one is made of others, so that what is not a matter of moves has tests of its own.
 """
 
 from collections.abc import Callable
@@ -14,13 +15,14 @@ from pymc_dpsplit import sampler
 from pymc_dpsplit.components.arguments import rows_of
 from pymc_dpsplit.components.base import Component
 from pymc_dpsplit.data.blocks import column_means
-from tests.reference import discrete
+from tests.reference import discrete, product
 from tests.reference import families as naive
 from tests.support.datasets import (
     DATASETS,
     HYPERPARAMETERS,
     as_codes,
     as_counts,
+    as_mixed,
     as_zeros_and_ones,
 )
 
@@ -38,6 +40,16 @@ class Family(NamedTuple):
     n_features: tuple[int, ...]
     rows_from: Callable[[np.ndarray], np.ndarray] = as_they_are
     support: tuple[int, ...] = ()
+    is_composed: bool = False
+
+
+def product_twin(**parts: Component) -> product.Product:
+    """Twin of a product of parts of one column each."""
+    twins = {**vars(naive), **vars(discrete)}
+    of_parts = {
+        name: twins[type(part).__name__](**part.hyperparameters) for name, part in parts.items()
+    }
+    return product.Product({name: (1, twin) for name, twin in of_parts.items()})
 
 
 FAMILIES: dict[str, Family] = {
@@ -47,9 +59,11 @@ FAMILIES: dict[str, Family] = {
     "Poisson": Family(dps.Poisson, discrete.Poisson, (2,), as_counts, tuple(range(400))),
     "Bernoulli": Family(dps.Bernoulli, discrete.Bernoulli, (3,), as_zeros_and_ones, (0, 1)),
     "Categorical": Family(dps.Categorical, discrete.Categorical, (3,), as_codes, (0, 1, 2)),
+    "Product": Family(dps.Product, product_twin, (3,), as_mixed, is_composed=True),
 }
-CONTINUOUS = [name for name, row in FAMILIES.items() if not row.support]
-DISCRETE = [name for name, row in FAMILIES.items() if row.support]
+SINGLE = [name for name, row in FAMILIES.items() if not row.is_composed]
+CONTINUOUS = [name for name in SINGLE if not FAMILIES[name].support]
+DISCRETE = [name for name in SINGLE if FAMILIES[name].support]
 
 
 def dataset_of(name: str, dataset: str, n_features: int) -> np.ndarray:

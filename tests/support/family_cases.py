@@ -8,7 +8,7 @@ from scipy import linalg
 
 from pymc_dpsplit.components.base import Component
 from tests.support.datasets import DATASETS, HYPERPARAMETERS
-from tests.support.families import CONTINUOUS, DISCRETE, FAMILIES, target_of
+from tests.support.families import CONTINUOUS, DISCRETE, FAMILIES, SINGLE, target_of
 
 MANY = 8  # features, more than the small data sets have
 
@@ -30,7 +30,7 @@ def sizes_of(name: str) -> tuple[int, ...]:
     return (1,) if FAMILIES[name].component.row_ndim == 0 else (1, 2, 3, MANY)
 
 
-CASES = [(name, n_features) for name in FAMILIES for n_features in sizes_of(name)]
+CASES = [(name, n_features) for name in SINGLE for n_features in sizes_of(name)]
 over_cases = pytest.mark.parametrize(("name", "n_features"), CASES)
 over_continuous = pytest.mark.parametrize(
     ("name", "n_features"), [case for case in CASES if case[0] in CONTINUOUS]

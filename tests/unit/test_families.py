@@ -10,28 +10,12 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from pymc_dpsplit.components.base import (
-    add_groups,
-    add_row,
-    cache_add,
-    cache_remove,
-    cache_size,
-    draw_parameters,
-    fill_cache,
-    fill_log_density,
-    load_tile,
-    log_marginal,
-    log_predictive,
-    mean_parameters,
-    params_size,
-    stats_size,
-    tile_size,
-)
+from pymc_dpsplit.components.base import cache_add, cache_remove, log_predictive
 from pymc_dpsplit.kernels.jit import kernel
-from pymc_dpsplit.kernels.tiles import TILE, fill_range, new_rows, new_scratch, new_tile
+from pymc_dpsplit.kernels.tiles import TILE
 from pymc_dpsplit.moves.density import fill_log_mixture
 from tests.support.datasets import HYPERPARAMETERS
-from tests.support.families import CONTINUOUS, DISCRETE, FAMILIES
+from tests.support.families import CONTINUOUS, DISCRETE, FAMILIES, SINGLE
 from tests.support.family_cases import (
     CASES,
     Case,
@@ -44,98 +28,27 @@ from tests.support.family_cases import (
     rows_of,
     sizes_of,
 )
+from tests.support.operations import (
+    cache_of,
+    densities,
+    draws_of,
+    enter,
+    group_stats,
+    leave,
+    marginal_of,
+    plug_in,
+    predictives,
+    stats_of,
+)
 from tests.support.statistics import LEVEL, combine
 
 N_DRAWS = 20_000
-
-
-# --- operations, callable from Python -----------------------------------------------------
 
 
 def some_subsets(n_obs: int, rng: np.random.Generator, n_subsets: int = 12) -> list[np.ndarray]:
     """Subsets of 0 .. n_obs - 1 in random order: none, one, all, and others."""
     sizes = [0, 1, n_obs, *rng.integers(2, n_obs, n_subsets)]
     return [rng.permutation(n_obs)[:size] for size in sizes]
-
-
-@kernel
-def stats_of(prior, data, members):
-    """Statistics of the observations `members`."""
-    out = np.zeros(stats_size(prior))
-    for j in range(members.shape[0]):
-        add_row(prior, data, members[j], out)
-    return out
-
-
-@kernel
-def group_stats(prior, data, members, bounds):
-    """Statistics of each group of `members`, (groups, S)."""
-    out = np.zeros((bounds.shape[0] - 1, stats_size(prior)))
-    add_groups(prior, data, members, bounds, out)
-    return out
-
-
-@kernel
-def marginal_of(prior, out):
-    return log_marginal(prior, out)
-
-
-@kernel
-def cache_of(prior, data, members):
-    """Cache of the observations `members`, from their statistics."""
-    cache = np.zeros(cache_size(prior))
-    fill_cache(prior, stats_of(prior, data, members), cache)
-    return cache
-
-
-@kernel
-def enter(prior, data, i, cache):
-    cache_add(prior, data, i, cache)
-
-
-@kernel
-def leave(prior, data, i, cache):
-    return cache_remove(prior, data, i, cache)
-
-
-@kernel
-def predictives(prior, data, cache):
-    """Log predictive density of every observation, (N,)."""
-    out = np.empty(data.shape[0])
-    for i in range(out.shape[0]):
-        out[i] = log_predictive(prior, data, i, cache)
-    return out
-
-
-@kernel
-def densities(prior, data, params):
-    """Log density of every observation under one cluster, (N,)."""
-    rows, tile = new_rows(), new_tile(tile_size(prior))
-    out, values, scratch = np.empty(data.shape[0]), new_scratch(1), new_scratch(4)
-    for first in range(0, data.shape[0], TILE):
-        fill_range(rows, first, data.shape[0])
-        load_tile(prior, data, rows, tile)
-        fill_log_density(prior, tile, params, values, scratch)
-        for t in range(min(TILE, data.shape[0] - first)):
-            out[first + t] = values[t]
-    return out
-
-
-@kernel
-def draws_of(prior, statistics, n_draws, rng):
-    """Posterior draws of the parameters, (n_draws, P)."""
-    out = np.empty((n_draws, params_size(prior)))
-    for s in range(n_draws):
-        draw_parameters(prior, statistics, rng, out[s])
-    return out
-
-
-@kernel
-def plug_in(prior, statistics):
-    """The plug-in estimate, (1, P)."""
-    out = np.empty((1, params_size(prior)))
-    mean_parameters(prior, statistics, out[0])
-    return out
 
 
 # --- marginals, predictives and their caches ----------------------------------------------
@@ -363,9 +276,7 @@ def churn(prior, data, n_steps, every, rng):
     return worst, n_refills
 
 
-@pytest.mark.parametrize(
-    ("name", "n_features"), [(name, 5) for name in FAMILIES if name != "Normal"]
-)
+@pytest.mark.parametrize(("name", "n_features"), [(name, 5) for name in SINGLE if name != "Normal"])
 def test_cache_is_sound_after_a_million_updates(
     name: str, n_features: int, rng: np.random.Generator
 ) -> None:
@@ -604,7 +515,7 @@ def test_base_measure_is_the_law_of_empty_clusters(
 
 @pytest.mark.control
 @pytest.mark.parametrize(
-    ("name", "wrong"), [(name, key) for name in FAMILIES for key in HYPERPARAMETERS[name](1)]
+    ("name", "wrong"), [(name, key) for name in SINGLE for key in HYPERPARAMETERS[name](1)]
 )
 def test_wrong_hyperparameter_is_caught(name: str, wrong: str, rng: np.random.Generator) -> None:
     n_features = sizes_of(name)[-1]
@@ -954,7 +865,7 @@ def test_defaults_from_data_are_those_documented(name: str) -> None:
         np.testing.assert_allclose(defaults["b0"], variance)
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", SINGLE)
 def test_defaults_exist_where_features_do_not_vary(name: str) -> None:
     family = FAMILIES[name].component
     rows = FAMILIES[name].rows_from(np.column_stack([np.full(4, 3.0), np.arange(4.0)]))

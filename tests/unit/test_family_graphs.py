@@ -10,7 +10,7 @@ import pytest
 
 from pymc_dpsplit.variables.base_density import base_log_density
 from pymc_dpsplit.variables.natural import natural_at
-from tests.support.families import FAMILIES
+from tests.support.families import FAMILIES, SINGLE
 from tests.support.family_cases import (
     Case,
     case_of,
@@ -156,7 +156,7 @@ def test_base_density_of_no_clusters_is_zero(
     assert all((value == 0.0).all() for value in function(*case.values.values()))
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", SINGLE)
 def test_gradient_in_cluster_parameters_is_refused_when_it_is_computed(
     name: str, rng: np.random.Generator
 ) -> None:

@@ -1,0 +1,103 @@
+"""Operations of families as functions that Python can call."""
+
+import numpy as np
+
+from pymc_dpsplit.components.base import (
+    add_groups,
+    add_row,
+    cache_add,
+    cache_remove,
+    cache_size,
+    draw_parameters,
+    fill_cache,
+    fill_log_density,
+    load_tile,
+    log_marginal,
+    log_predictive,
+    mean_parameters,
+    params_size,
+    stats_size,
+    tile_size,
+)
+from pymc_dpsplit.kernels.jit import kernel
+from pymc_dpsplit.kernels.tiles import TILE, fill_range, new_rows, new_scratch, new_tile
+
+
+@kernel
+def stats_of(prior, data, members):
+    """Statistics of the observations `members`."""
+    out = np.zeros(stats_size(prior))
+    for j in range(members.shape[0]):
+        add_row(prior, data, members[j], out)
+    return out
+
+
+@kernel
+def group_stats(prior, data, members, bounds):
+    """Statistics of each group of `members`, (groups, S)."""
+    out = np.zeros((bounds.shape[0] - 1, stats_size(prior)))
+    add_groups(prior, data, members, bounds, out)
+    return out
+
+
+@kernel
+def marginal_of(prior, out):
+    return log_marginal(prior, out)
+
+
+@kernel
+def cache_of(prior, data, members):
+    """Cache of the observations `members`, from their statistics."""
+    cache = np.zeros(cache_size(prior))
+    fill_cache(prior, stats_of(prior, data, members), cache)
+    return cache
+
+
+@kernel
+def enter(prior, data, i, cache):
+    cache_add(prior, data, i, cache)
+
+
+@kernel
+def leave(prior, data, i, cache):
+    return cache_remove(prior, data, i, cache)
+
+
+@kernel
+def predictives(prior, data, cache):
+    """Log predictive density of every observation, (N,)."""
+    out = np.empty(data.shape[0])
+    for i in range(out.shape[0]):
+        out[i] = log_predictive(prior, data, i, cache)
+    return out
+
+
+@kernel
+def densities(prior, data, params):
+    """Log density of every observation under one cluster, (N,)."""
+    rows, tile = new_rows(), new_tile(tile_size(prior))
+    out, values, scratch = np.empty(data.shape[0]), new_scratch(1), new_scratch(4)
+    for first in range(0, data.shape[0], TILE):
+        fill_range(rows, first, data.shape[0])
+        load_tile(prior, data, rows, tile)
+        fill_log_density(prior, tile, params, values, scratch)
+        for t in range(min(TILE, data.shape[0] - first)):
+            out[first + t] = values[t]
+    return out
+
+
+@kernel
+def draws_of(prior, statistics, n_draws, rng):
+    """Posterior draws of the parameters, (n_draws, P)."""
+    out = np.empty((n_draws, params_size(prior)))
+    for s in range(n_draws):
+        draw_parameters(prior, statistics, rng, out[s])
+    return out
+
+
+@kernel
+def plug_in(prior, statistics):
+    """The plug-in estimate, (1, P)."""
+    out = np.empty((1, params_size(prior)))
+    mean_parameters(prior, statistics, out[0])
+    return out

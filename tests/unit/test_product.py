@@ -1,0 +1,300 @@
+"""Products: their operations are those of their parts, and tables are shared out as documented."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytensor
+import pytensor.tensor as pt
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import pymc_dpsplit as dps
+from pymc_dpsplit.data.fixed_rows import read_only
+from pymc_dpsplit.variables.log_density import log_mixture_density
+from tests.reference import discrete, families, product
+from tests.support.datasets import as_codes, as_counts
+from tests.support.operations import (
+    cache_of,
+    densities,
+    draws_of,
+    enter,
+    leave,
+    marginal_of,
+    plug_in,
+    predictives,
+    stats_of,
+)
+
+PLAIN = pytensor.compile.Mode("py", optimizer=None)
+NORMAL = {"mu0": 0.2, "kappa0": 0.3, "a0": 2.0, "b0": 0.6}
+WIDE = 9  # features of a part: more than a vector has lanes
+
+
+def wide_mv_normal() -> dict[str, Any]:
+    return {"mu0": np.linspace(-0.3, 0.5, WIDE), "kappa0": 0.4, "nu0": WIDE + 2.5,
+            "psi0": np.eye(WIDE) + 0.2}  # fmt: skip
+
+
+def parts_of(kind: str) -> dict[str, tuple[int, Any, Any]]:
+    """Number of columns, family and twin of each part."""
+    a, b = np.array([1.3, 0.9]), np.array([0.5, 0.4])
+    beta = np.array([[0.6, 0.9, 0.5]])
+    number = 1, dps.Normal(**NORMAL), families.Normal(**NORMAL)
+    counts = 2, dps.Poisson(a, b), discrete.Poisson(a, b)
+    codes = 1, dps.Categorical(beta), discrete.Categorical(beta)
+    wide = WIDE, dps.MvNormal(**wide_mv_normal()), families.MvNormal(**wide_mv_normal())
+    return {
+        "three kinds": {"h": number, "v": counts, "c": codes},
+        "wide in the middle": {"v": counts, "w": wide, "h": number},
+        "one part": {"v": counts},
+    }[kind]
+
+
+KINDS = ("three kinds", "wide in the middle", "one part")
+over_kinds = pytest.mark.parametrize("kind", KINDS)
+
+
+class Case:
+    """A product with rows, as declared, as kernels see it, and its twin."""
+
+    def __init__(self, kind: str, rng: np.random.Generator, dtype: type = np.float64) -> None:
+        parts = parts_of(kind)
+        columns = []
+        for name, (width, _, _) in parts.items():
+            real = rng.standard_normal((70, width)).astype(np.float32).astype(np.float64)
+            columns.append({"v": as_counts, "c": as_codes}.get(name, np.asarray)(real))
+        self.rows = np.hstack(columns)
+        self.data = read_only(np.ascontiguousarray(self.rows, dtype))
+        families_ = {name: family for name, (_, family, _) in parts.items()}
+        self.component = dps.Product(**families_).suited_to(self.rows)
+        self.values = self.component.check(self.component.hyperparameters, self.rows.shape[1])
+        self.shift = self.rows.mean(0)
+        self.prior = self.component.prior(self.values, self.shift)
+        self.twin = product.Product({name: (w, twin) for name, (w, _, twin) in parts.items()})
+
+
+@pytest.mark.parametrize(
+    ("kind", "dtype"), [*((kind, np.float64) for kind in KINDS), (KINDS[1], np.float32)]
+)
+def test_operations_match_the_twin(kind: str, dtype: type, rng: np.random.Generator) -> None:
+    case = Case(kind, rng, dtype)
+    few, rows = np.array([3, 1, 8, 5]), case.rows
+    marginal = marginal_of(case.prior, stats_of(case.prior, case.data, few))
+    assert marginal == pytest.approx(case.twin.log_marginal(rows[few]), rel=1e-9)
+    cache = cache_of(case.prior, case.data, few)
+    twins = [case.twin.log_predictive(row, rows[few]) for row in rows]
+    assert_allclose(predictives(case.prior, case.data, cache), twins, rtol=1e-9, atol=1e-9)
+    enter(case.prior, case.data, 20, cache)
+    assert leave(case.prior, case.data, 3, cache)
+    moved = np.array([1, 8, 5, 20])
+    twins = [case.twin.log_predictive(row, rows[moved]) for row in rows]
+    assert_allclose(predictives(case.prior, case.data, cache), twins, rtol=1e-9, atol=1e-9)
+
+
+@over_kinds
+def test_densities_match_the_twin(kind: str, rng: np.random.Generator) -> None:
+    case = Case(kind, rng)
+    statistics = stats_of(case.prior, case.data, np.arange(4))
+    drawn = draws_of(case.prior, statistics, 3, rng)
+    params = np.vstack([drawn, plug_in(case.prior, statistics)])
+    named = case.component.unpack(params, case.shift)
+    assert list(named) == list(case.component.parameters)
+    assert_allclose(case.component.pack(named, case.shift), params, rtol=1e-9, atol=1e-12)
+    for k in range(4):
+        one = {key: value[k] for key, value in named.items()}
+        ours = densities(case.prior, case.data, params[k])
+        assert_allclose(ours, case.twin.log_density(case.rows, one), rtol=1e-8, atol=1e-8)
+
+
+@over_kinds
+def test_parameters_are_drawn_part_by_part(kind: str, rng: np.random.Generator) -> None:
+    """From one stream, so that the draws are those of the parts to the last bit."""
+    case = Case(kind, rng)
+    ours = draws_of(
+        case.prior, stats_of(case.prior, case.data, np.arange(9)), 1, np.random.default_rng(5)
+    )
+    rng, start, alone = np.random.default_rng(5), 0, []
+    for name, (width, family, _) in parts_of(kind).items():
+        at = np.s_[:, start : start + width]
+        data = np.ascontiguousarray(case.data[at])
+        values = family.suited_to(data).check(family.hyperparameters, width)
+        prior = case.component.families[name].prior(values, case.shift[at[1]])
+        alone.append(draws_of(prior, stats_of(prior, data, np.arange(9)), 1, rng))
+        start += width
+    assert_array_equal(ours, np.hstack(alone))
+
+
+@over_kinds
+def test_graphs_match_the_twin(kind: str, rng: np.random.Generator) -> None:
+    case = Case(kind, rng)
+    parameters = case.component.draw_base(rng, case.values, 3)
+    labels = rng.integers(0, 3, len(case.rows))
+    natural = {k: pt.as_tensor(v) for k, v in case.component.natural(parameters).items()}
+    values = {key: pt.as_tensor(value) for key, value in case.values.items()}
+    at = {key: value[labels] for key, value in natural.items()}
+    graphs = [case.component.log_base(natural, values, pt)]
+    graphs.append(case.component.log_density(pt.as_tensor(case.rows), at, pt))
+    log_base, log_density = pytensor.function([], graphs, mode=PLAIN)()
+    each = [{key: value[k] for key, value in parameters.items()} for k in range(3)]
+    assert_allclose(log_base, [case.twin.log_prior(one) for one in each], rtol=1e-8)
+    pairs = zip(case.rows, labels, strict=True)
+    twins = [case.twin.log_density(row[None], each[k])[0] for row, k in pairs]
+    assert_allclose(log_density, twins, rtol=1e-8, atol=1e-8)
+
+
+@over_kinds
+def test_some_columns_alone_match_the_twin(kind: str, rng: np.random.Generator) -> None:
+    """Also where parts are left out, whatever is left."""
+    case = Case(kind, rng)
+    parameters = case.component.draw_base(rng, case.values, 2)
+    n_features = case.rows.shape[1]
+    for chosen in (np.arange(n_features - 1), np.arange(1, n_features), np.array([n_features - 1])):
+        if not len(chosen):
+            continue
+        twin, rows = case.twin.restricted(chosen), case.rows[:, chosen]
+        taken = case.component.restrict_parameters(parameters, chosen)
+        restricted = case.component.restrict(case.values, chosen)
+        ours = log_mixture_density(
+            case.component, np.ascontiguousarray(rows), np.array([0.5, 0.2]), 0.3, taken, restricted
+        )
+        each = [{key: value[k] for key, value in taken.items()} for k in range(2)]
+        terms = [np.log(0.3) + np.array([twin.log_predictive(x, rows[:0]) for x in rows])]
+        for weight, one in zip((0.5, 0.2), each, strict=True):
+            terms.append(np.log(weight) + twin.log_density(rows, one))
+        assert_allclose(ours, np.logaddexp.reduce(terms, axis=0), rtol=1e-8, atol=1e-8)
+
+
+def test_missing_entries_are_drawn_part_by_part(rng: np.random.Generator) -> None:
+    case = Case("three kinds", rng)
+    parameters = case.component.draw_base(rng, case.values, 2)
+    is_missing = rng.random(case.rows.shape) < 0.4
+    rows = np.where(is_missing, np.nan, case.rows)
+    drawn = case.component.draw_missing(rng, rows, is_missing, parameters, np.zeros(70, int))
+    assert_array_equal(drawn[~is_missing], case.rows[~is_missing])
+    case.component.suited_to(drawn)
+    assert case.component.support_point(np.array([0.4, 1.4, 2.6, 0.6])).tolist() == [0.4, 1, 3, 1]
+
+
+# --- tables ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def frame() -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "visits": [0, 3, 1, 2],
+            "height": [1.5, np.nan, 2.5, 0.5],
+            "colour": ["red", "blue", None, "red"],
+            "size": pd.Categorical(["s", "l", "s", "m"], categories=["s", "m", "l"]),
+        }
+    )
+
+
+ENCODED = {
+    "visits": [0, 3, 1, 2],
+    "height": [1.5, np.nan, 2.5, 0.5],
+    "colour": [1, 0, np.nan, 1],  # in alphabetical order
+    "size": [0, 2, 0, 1],  # in its own
+}
+
+
+def test_parts_take_the_columns_of_their_names(frame: pd.DataFrame) -> None:
+    parts = {
+        "size": dps.Categorical(1.0),
+        "height": dps.Normal(**NORMAL),
+        "colour": dps.Categorical(1.0),
+        "visits": dps.Poisson(1.0, 1.0),
+    }
+    for table in (frame, frame.to_dict("series"), frame[["colour", "visits", "height", "size"]]):
+        arranged, rows = dps.Product(**parts).arranged(table)
+        assert_array_equal(rows, np.transpose([ENCODED[name] for name in parts]))
+        assert arranged.categories["colour"] == ["blue", "red"]
+        # The same codes in later tables, whatever these hold.
+        _, later = arranged.arranged({**frame[1:2].to_dict("series"), "colour": ["red"]})
+        assert later[0].tolist()[2] == 1
+    with pytest.raises(ValueError, match="observed has 'green' in column 'colour'"):
+        arranged.arranged(frame.assign(colour="green"))
+
+
+def test_columns_may_be_named_or_numbered(frame: pd.DataFrame) -> None:
+    named = dps.Product(
+        {"codes": ["colour", "size"], "numbers": "height", "counts": ["visits"]},
+        counts=dps.Poisson(1.0, 1.0),
+        codes=dps.Categorical(1.0),
+        numbers=dps.Normal(**NORMAL),
+    )
+    _, rows = named.arranged(frame)
+    order = ("visits", "colour", "size", "height")
+    assert_array_equal(rows, np.transpose([ENCODED[name] for name in order]))
+    numbered = dps.Product(
+        {"a": [2, 0], "b": 1}, a=dps.DiagNormal(0.0, 1.0, 2.0, 1.0), b=dps.Bernoulli(1.0, 1.0)
+    )
+    _, rows = numbered.arranged([[1.0, 0.0, 5.0], [2.0, 1.0, 6.0]])
+    assert_array_equal(rows, [[5.0, 1.0, 0.0], [6.0, 2.0, 1.0]])
+
+
+def test_columns_are_taken_in_order_by_width() -> None:
+    mixed = dps.Product(
+        a=dps.Normal(**NORMAL), b=dps.Poisson(1.0, 1.0), c=dps.DiagNormal([0.0, 1.0], 1.0, 2.0, 1.0)
+    ).sized(5)
+    assert mixed.shape_of("b_rate", 0, 5) == (2,)
+    assert mixed.shape_of("c_mu", 0, 5) == (2,)
+    assert mixed.own_dims("b_rate") == {"b_feature": 2}
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (dps.Product, "parts are missing"),
+        (lambda: dps.Product(a=3), "a=3 is not a component"),
+        (lambda: dps.Product(a=dps.Product(b=dps.Normal(**NORMAL))), "a is itself a product"),
+        (lambda: dps.Product({"b": 0}, a=dps.Normal(**NORMAL)), "does not name the columns"),
+        (lambda: dps.Product({"a": []}, a=dps.Poisson(1.0, 1.0)), "gives a part no column"),
+        (
+            lambda: dps.Product(a=dps.Poisson(1.0, 1.0), b=dps.Poisson(1.0, 1.0)).sized(3),
+            "columns: nothing says which are those of 'a' and which of 'b'",
+        ),
+        (lambda: dps.Product(a=dps.Normal(**NORMAL)).sized(2), "observed has 2 columns, but"),
+        (
+            lambda: dps.Product(a=dps.Normal(0.0, -1.0, 1.0, 1.0)).check(
+                {"a_mu0": 0.0, "a_kappa0": -1.0, "a_a0": 1.0, "a_b0": 1.0}, 1
+            ),
+            "part 'a': kappa0=-1.0 must be positive",
+        ),
+        (
+            lambda: dps.Product(a=dps.Poisson(1.0, 1.0)).suited_to(np.array([[0.5]])),
+            "part 'a': observed has 0.5 in column 0",
+        ),
+        (
+            lambda: dps.Product({"a": "x"}, a=dps.Poisson(1.0, 1.0)).arranged({"y": [1]}),
+            "columns names 'x', which observed does not have",
+        ),
+        (
+            lambda: dps.Product(a=dps.Poisson(1.0, 1.0)).arranged({"a": [1], "id": [7]}),
+            "observed has a column 'id' that no part",
+        ),
+        (
+            lambda: dps.Product(a=dps.Poisson(1.0, 1.0)).arranged({"a": ["x"]}),
+            "observed has a column 'a' of <U1, but its part 'a' is Poisson",
+        ),
+        (
+            lambda: dps.Product(a=dps.Poisson(1.0, 1.0), b=dps.Normal(**NORMAL)).arranged(
+                {"a": [1], "b": [1.0, 2.0]}
+            ),
+            "observed has columns of shapes",
+        ),
+    ],
+)
+def test_faults_are_named(make: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_defaults_follow_the_kinds_of_columns(frame: pd.DataFrame) -> None:
+    found = dps.Product.from_data(frame)
+    assert found.columns == {
+        "numeric": ["height"], "count": ["visits"], "category": ["colour", "size"]
+    }  # fmt: skip
+    assert found.hyperparameters["count_a"] == 1.0
+    assert list(dps.Product.from_data(np.eye(3)).families) == ["numeric"]
