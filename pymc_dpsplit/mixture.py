@@ -65,7 +65,8 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
         rest of the model.
     observed : array-like, pm.Data or expression, optional
         One observation per row: shape (N,) for a family of scalars such as `Normal`, else
-        (N, D); counts and codes are whole numbers, which become floats.  NumPy, pandas, polars,
+        (N, D); counts and codes are whole numbers, which become floats.  A `Product` also takes
+        a data frame with strings and categories.  NumPy, pandas, polars,
         xarray or nested lists; `numpy.memmap`, Zarr and HDF5, see the notes.  Entries that are NaN
         or masked are missing: the step imputes them as ``{name}_unobserved``, in the order of rows
         and then features.  Data less a mean that depends on other variables, as in
