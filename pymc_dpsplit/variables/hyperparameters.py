@@ -17,7 +17,7 @@ def checked_hyperparameters(component: Component, n_features: int, model: Model)
     """Return the hyperparameters as float64 graphs of the shapes that the family wants."""
     given = component.hyperparameters
     # Legal stand-ins for the variables, so that the family can check the numbers beside them.
-    sample = np.repeat([[0.0], [1.0]], n_features, axis=1)
+    sample = np.repeat(np.array(component.examples)[:, None], n_features, axis=1)
     sample = sample if component.row_ndim else sample[:, 0]
     stand_ins = type(component).from_data(sample).hyperparameters
     are_variables = {key: isinstance(value, Variable) for key, value in given.items()}
