@@ -146,6 +146,9 @@ class Product(base.Component):
             part.named(dict.fromkeys(part.family.natural_ndims, 0)) for part in parts
         )
         self.is_discrete = any(part.family.is_discrete for part in parts)  # type: ignore[misc]
+        self.is_bounded = any(part.family.is_bounded for part in parts)  # type: ignore[misc]
+        held = [part.named(dict.fromkeys(part.family.likelihood_arguments)) for part in parts]
+        self.likelihood_arguments = tuple(_joined(held))
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{name}={family!r}" for name, family in self.families.items())

@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 from pymc.model import Model, modelcontext
 
+from pymc_dpsplit.components.given import given
 from pymc_dpsplit.data.blocks import column_means
 from pymc_dpsplit.data.fixed_rows import read_only
 from pymc_dpsplit.moves.redraw import log_prior_predictive, redraw_labels
@@ -135,7 +136,7 @@ def _redraw(
         log_prior_predictive(prior, data),
         np.log(weights),
         log_rest,
-        component.pack(parameters, shift),
+        given(component, reading.values).pack(parameters, shift),
         reading.alpha,
         rng,
         labels,
