@@ -111,6 +111,10 @@ def _categorical(n_features: int) -> dict[str, Any]:
     return {"beta": beta[:n_features]}
 
 
+def _multinomial(n_features: int) -> dict[str, Any]:
+    return {"beta": np.array([0.6, 0.9, 0.5])[:n_features]}
+
+
 def as_counts(rows: np.ndarray) -> np.ndarray:
     """Turn real rows into counts, in the same order."""
     return np.rint(np.exp(0.5 * rows + 0.6))
@@ -136,4 +140,5 @@ HYPERPARAMETERS: dict[str, Callable[[int], dict[str, Any]]] = {
     "Poisson": _poisson,
     "Bernoulli": _bernoulli,
     "Categorical": _categorical,
+    "Multinomial": _multinomial,
 }
