@@ -79,13 +79,13 @@ class Component(ABC):
     def from_data(cls, observed: Any) -> "Component":
         """Weakly informative hyperparameters that suit the scale of `observed`."""
 
-    def suited_to(self, rows: np.ndarray) -> "Component":
+    def suited_to(self, rows: Any) -> "Component":
         """Refuse rows outside the support of the family, by default none; return what suits them.
 
         Parameters
         ----------
-        rows : ndarray of float64 or float32, shape (N, D)
-            NaN where missing.
+        rows : ndarray of float64 or float32, shape (N, D), or SparseRows
+            NaN where missing; sparse only if the family reads these.
 
         Returns
         -------

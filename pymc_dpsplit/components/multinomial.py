@@ -113,7 +113,7 @@ class Multinomial(DiscreteByColumn):
         if isinstance(rows, SparseRows):
             counts = column_totals(rows)
         else:
-            counts = sum(block.sum(0) for block in blocks_as_floats(rows))
+            counts = np.sum([block.sum(0) for block in blocks_as_floats(rows)], axis=0)
         fitted.hyperparameters["beta"] = np.maximum(counts, 0.5) / rows.shape[0]
         return fitted
 
@@ -136,7 +136,7 @@ class Multinomial(DiscreteByColumn):
     def arranged(self, rows: Rows) -> CountRows:
         sparse, is_wrong = compressed(rows)
         coefficients = np.where(is_wrong, LOG_NOTHING, log_coefficients(sparse))
-        return CountRows(*sparse.parts, coefficients, sparse.shape)
+        return CountRows(sparse.indptr, sparse.indices, sparse.values, coefficients, sparse.shape)
 
     def check(self, values: base.Values, n_features: int) -> dict[str, np.ndarray]:
         return {"beta": positive_vector("beta", values["beta"], n_features)}

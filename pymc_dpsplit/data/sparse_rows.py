@@ -4,8 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_dpsplit.data.fixed_rows import FixedRows
-
 
 class SparseRows(NamedTuple):
     """Rows (N, V) of whole numbers, compressed row by row; nobody writes to them.
@@ -64,9 +62,5 @@ def plain(rows: SparseRows) -> SparseRows:
     views = [part.view(np.ndarray) for part in rows.parts]
     for view in views:
         view.flags.writeable = False
-    return SparseRows(*views, rows.shape)
-
-
-def is_fixed(rows: SparseRows) -> bool:
-    """Whether the arrays are those of a graph."""
-    return all(isinstance(part, FixedRows) for part in rows.parts)
+    indptr, indices, values = views
+    return SparseRows(indptr, indices, values, rows.shape)
