@@ -29,6 +29,8 @@ from pymc_dpsplit.data.sparse_rows import Rows, SparseRows, column_totals, row_t
 from pymc_dpsplit.kernels.special import LOG_NOTHING
 
 _TINY = np.finfo(np.float64).tiny
+# Of a Dirichlet that lets columns be rare in a cluster, and common in another.
+_AVERAGE_BETA = 0.1
 # Bytes of rows that are drawn at a time; more are refused.
 _MOST_DRAWN = 2**31
 
@@ -79,9 +81,9 @@ class Multinomial(DiscreteByColumn):
 
     @classmethod
     def from_data(cls, observed: Any) -> "Multinomial":
-        """Weakly informative hyperparameters: the overall shares, worth one row.
+        """Weakly informative hyperparameters: the overall shares, worth a tenth of a count each.
 
-        ``beta`` is the share of each column in all counts times the mean total of a row.  A
+        ``beta`` is the share of each column in all counts times ``0.1 * V``: 0.1 on average.  A
         column of zeros is given the share of half a count.
 
         Parameters
@@ -102,7 +104,7 @@ class Multinomial(DiscreteByColumn):
         --------
         >>> import pymc_dpsplit as dps
         >>> dps.Multinomial.from_data([[0, 3, 1], [2, 1, 1]]).hyperparameters["beta"]
-        array([1., 2., 1.])
+        array([0.075, 0.15 , 0.075])
         """
         rows: Rows = (
             rows_of_sparse(observed)
@@ -114,7 +116,8 @@ class Multinomial(DiscreteByColumn):
             counts = column_totals(rows)
         else:
             counts = np.sum([block.sum(0) for block in blocks_as_floats(rows)], axis=0)
-        fitted.hyperparameters["beta"] = np.maximum(counts, 0.5) / rows.shape[0]
+        counts = np.maximum(counts, 0.5)
+        fitted.hyperparameters["beta"] = _AVERAGE_BETA * len(counts) * counts / counts.sum()
         return fitted
 
     def suited_to(self, rows: Rows) -> "Multinomial":
