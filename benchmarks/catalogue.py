@@ -34,6 +34,14 @@ SUBJECTS = {
         "scaled. The limit is the time the flops of the densities take at the measured rate of a "
         "matrix product, and an exponential for each row and cluster at the measured rate.",
     ),
+    "multinomial": Subject(
+        "Counts of words",
+        "How many times faster a whole sweep of a multinomial mixture is, one thread, than SciPy's "
+        "product of the sparse counts with the log probabilities alone, which gives the "
+        "log densities of all rows and clusters and draws nothing. Then real texts, where "
+        "`DPSPLIT_DATA` names their folder, or a file in it: CPU time of a sweep, and the peak "
+        "memory of a process that fits them.",
+    ),
     "plain_c": Subject(
         "A sweep against plain C",
         "How many times faster the full Gaussian sweep is than the same work in straightforward C "

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from pymc_dpsplit import sampler
+from pymc_dpsplit.components.sparse_counts import rows_of_sparse
 from pymc_dpsplit.data.fixed_rows import read_only
 from pymc_dpsplit.kernels.mass import accumulate
 from pymc_dpsplit.kernels.tiles import TILE
@@ -18,6 +19,15 @@ def make_target(rows: np.ndarray, component: Any) -> sampler.Target:
     shift = rows.mean(0)
     prior = component.prior(component.check(component.hyperparameters, rows.shape[1]), shift)
     return sampler.Target(prior, read_only(rows), 1.0)
+
+
+def make_sparse_target(observed: Any, component: Any) -> sampler.Target:
+    """Counts in a SciPy sparse matrix as kernels read them, alpha = 1."""
+    rows = rows_of_sparse(observed)
+    n_features = rows.shape[1]
+    values = component.check(component.hyperparameters, n_features)
+    prior = component.prior(values, np.zeros(n_features))
+    return sampler.Target(prior, component.arranged(rows), 1.0)
 
 
 def evaluate_all(target: sampler.Target) -> sampler.Target:

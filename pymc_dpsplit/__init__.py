@@ -5,6 +5,7 @@ from pymc_dpsplit.checkpoint import Checkpoint
 from pymc_dpsplit.components.bernoulli import Bernoulli
 from pymc_dpsplit.components.categorical import Categorical
 from pymc_dpsplit.components.diag_normal import DiagNormal
+from pymc_dpsplit.components.multinomial import Multinomial
 from pymc_dpsplit.components.mv_normal import MvNormal
 from pymc_dpsplit.components.normal import Normal
 from pymc_dpsplit.components.normal_mean import NormalMean
@@ -27,6 +28,7 @@ __all__ = [
     "DPMixture",
     "DPSplitMerge",
     "DiagNormal",
+    "Multinomial",
     "MvNormal",
     "Normal",
     "NormalMean",

@@ -14,7 +14,6 @@ import numpy as np
 from pymc_dpsplit import sampler
 from pymc_dpsplit.components.base import Component
 from pymc_dpsplit.components.given import given
-from pymc_dpsplit.data.fixed_rows import read_only
 from pymc_dpsplit.moves.forward import draw_labelled_rows, draw_labels, with_new_clusters
 from pymc_dpsplit.moves.patterns import Incomplete, log_density_of_present
 
@@ -83,7 +82,7 @@ def exchange(
         np.where(accepted[:, None], proposed.rows, present.rows),
         np.where(accepted, proposed.log_likelihood, present.log_likelihood),
     )
-    target = target._replace(data=read_only(chosen.rows))
+    target = target._replace(data=component.arranged(chosen.rows))
     state = sampler.resume(target, np.unique(merged, return_inverse=True)[1])
     return target, state, chosen, int(accepted.sum())
 
@@ -135,7 +134,7 @@ def exchange_incomplete(
     completed = component.draw_missing(rng, rows[where], is_missing, parameters, labels[where])
     data = target.data.copy()
     data[where] = completed
-    target = target._replace(data=read_only(data))
+    target = target._replace(data=component.arranged(data))
     state = sampler.resume(target, np.unique(labels, return_inverse=True)[1])
     return target, state, int(accepted.sum())
 

@@ -65,14 +65,14 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
         rest of the model.
     observed : array-like, pm.Data or expression, optional
         One observation per row: shape (N,) for a family of scalars such as `Normal`, else
-        (N, D); counts and codes are whole numbers, which become floats.  A `Product` also takes
-        a data frame with strings and categories.  NumPy, pandas, polars,
-        xarray or nested lists; `numpy.memmap`, Zarr and HDF5, see the notes.  Entries that are NaN
-        or masked are missing: the step imputes them as ``{name}_unobserved``, in the order of rows
-        and then features.  Data less a mean that depends on other variables, as in
-        ``y - X @ beta``, make the mixture one of the errors of a regression; the model then also
-        has ``{name}_labels``, as it has where the density of a row holds a variable (`sigma` of
-        `NormalMean`).  Without `observed` the mixture is latent.
+        (N, D); counts and codes are whole numbers, which become floats.  NumPy, pandas, polars,
+        xarray or nested lists; `numpy.memmap`, Zarr and HDF5, see the notes; a SciPy sparse matrix
+        of counts for `Multinomial`; a data frame with strings and categories for `Product`.
+        Entries that are NaN or masked are missing: the step imputes them as
+        ``{name}_unobserved``, in the order of rows and then features.  Data less a mean that
+        depends on other variables, as in ``y - X @ beta``, make the mixture one of the errors of
+        a regression; the model then also has ``{name}_labels``, as it has where the density of a
+        row holds a variable (`sigma` of `NormalMean`).  Without `observed` the mixture is latent.
     dims : str or sequence of str, optional
         Names of the dimensions of `observed`, or of the latent variable.  Parameters use that of
         the features too; without it they use ``{name}_feature``.
@@ -114,7 +114,9 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
     process that samples a chain, opens its file by name.  A map of another type or layout, and
     an array that is read in chunks, such as one of Zarr or an HDF5 data set, is read once and
     written as it is needed to a temporary file (in the folder of Python's `tempfile`), which goes
-    when the model goes.  Data with missing entries are held in memory.
+    when the model goes.  Data with missing entries are held in memory.  Sparse data stay sparse;
+    they are in the group `observed_data` if they take no more than 64 MiB as an array, and else
+    PyMC warns that it could not extract them.
 
     Examples
     --------

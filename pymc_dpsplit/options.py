@@ -49,6 +49,15 @@ def _check_integer(name: str, value: Any, least: int) -> None:
         raise ValueError(f"{name}={value!r} is out of range; give an integer of at least {least}.")
 
 
+def refuse_other_length(labels: np.ndarray, n_obs: int, name: str) -> None:
+    """Refuse `start_labels` that are not one for each of the observations of a mixture."""
+    if len(labels) != n_obs:
+        raise ValueError(
+            f"start_labels has {len(labels)} labels, but {name} has {n_obs} observations; give one "
+            "for each."
+        )
+
+
 def refuse_unknown(given: Any) -> None:
     """Refuse keywords that are neither options nor what PyMC gives to every step.
 

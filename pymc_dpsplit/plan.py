@@ -5,6 +5,7 @@ timed, so that one seed always gives the same draws.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 from arviz_stats.base import array_stats  # type: ignore[attr-defined]
@@ -28,36 +29,56 @@ _FOCUS_ROWS = 3e4
 _MOST_ATTEMPTS = 2.0
 # With fewer features the sweep's own births fit often enough that the scan does not pay.
 _FOCUS_FROM_FEATURES = 5
+# Of sparse rows: a multiplication and addition for each entry and cluster, from a table; and a
+# gamma variable for each column and cluster.
+_WORK_PER_ENTRY, _PER_COLUMN = 8.0, 30.0
 # Fewer draws say nothing about autocorrelation.
 _LEAST_HISTORY = 50
 
 
+def _work(data: Any) -> float:
+    """Size of an observation, in multiplications under full covariance."""
+    n_obs, n_features = data.shape
+    if _is_sparse(data):
+        return _WORK_PER_ENTRY * len(data.indices) / n_obs
+    return n_features * (n_features + 1.0)
+
+
+def _is_sparse(data: Any) -> bool:
+    return hasattr(data, "indices")
+
+
+def _column_cost(target: Target) -> float:
+    """Nanoseconds of going once through the columns of a cluster, where these are many."""
+    return target.data.shape[1] * _PER_COLUMN if _is_sparse(target.data) else 0.0
+
+
 def _sweep_cost(target: Target, n_clusters: int) -> float:
-    n_obs, n_features = target.data.shape
-    work = n_features * (n_features + 1.0)
+    n_obs, work = target.data.shape[0], _work(target.data)
     # About alpha log(N) atoms are created; some 5 alpha of them are in reach of a tile.
     created = target.alpha * math.log1p(n_obs)
     evaluated = n_clusters + min(created, 5.0 * target.alpha)
     per_row = 10.0 + 0.05 * work + evaluated * (0.7 + 0.012 * work)
-    return 5e3 + 1e3 * created + n_obs * per_row
+    drawn = (n_clusters + created) * _column_cost(target)
+    return 5e3 + 1e3 * created + n_obs * per_row + drawn
 
 
-def _visit_cost(n_features: int, n_clusters: int) -> float:
-    work = n_features * (n_features + 1.0)
+def _visit_cost(work: float, n_clusters: int) -> float:
     return (n_clusters + 1.0) * (80.0 + 2.0 * work)
 
 
 def _attempt_cost(target: Target, n_clusters: int) -> float:
-    n_obs, n_features = target.data.shape
     # Large clusters are chosen more often: a typical one has twice the mean size.
-    typical = 2.0 * n_obs / (n_clusters + 1.0)
-    return 1e4 + (40.0 + n_features * (n_features + 1.0)) * typical
+    typical = 2.0 * target.data.shape[0] / (n_clusters + 1.0)
+    # Two clusters fitted seven times, and half the time the marginals of all pairs with one.
+    columns = (14.0 + n_clusters) * _column_cost(target)
+    return 1e4 + (40.0 + _work(target.data)) * typical + columns
 
 
 def _cost(kernel_name: str, target: Target, state: ChainState, plan: Plan) -> float:
     """Nanoseconds of an iteration, roughly, on the reference machine."""
-    (n_obs, n_features), n_clusters = target.data.shape, len(state.stats)
-    visit = _visit_cost(n_features, n_clusters)
+    n_obs, n_clusters = target.data.shape[0], len(state.stats)
+    visit = _visit_cost(_work(target.data), n_clusters)
     if kernel_name == "collapsed":
         return n_obs * visit
     attempts = plan.attempts * _attempt_cost(target, n_clusters)
@@ -88,19 +109,20 @@ def make_plan(
     Plan
     """
     focus = np.empty(0, np.int64)
-    n_features, n_clusters = target.data.shape[1], len(state.stats)
+    (n_obs, n_features), n_clusters = target.data.shape, len(state.stats)
     sweep = _sweep_cost(target, n_clusters)
     if kernel_name != "collapsed" and n_features >= _FOCUS_FROM_FEATURES:
         odds = log_founding_odds(target.prior, target.data, state.stats, target.alpha)
-        share = min(_FOCUS_SHARE, _FOCUS_ROWS / len(target.data))
-        focus = choose_focus(odds, int(share * sweep / _visit_cost(n_features, n_clusters)))
+        share = min(_FOCUS_SHARE, _FOCUS_ROWS / n_obs)
+        visit = _visit_cost(_work(target.data), n_clusters)
+        focus = choose_focus(odds, int(share * sweep / visit))
     wanted = float(attempts or 0)
     if attempts is None:
         affordable = _ATTEMPTS_SHARE * sweep / _attempt_cost(target, n_clusters)
         wanted = min(_MOST_ATTEMPTS, affordable)
     plan = Plan(1, wanted, focus)
     cost = _cost(kernel_name, target, state, plan)
-    least = min(_LEAST + _LEAST_PER_ROW * len(target.data), _LEAST_OF_MANY)
+    least = min(_LEAST + _LEAST_PER_ROW * n_obs, _LEAST_OF_MANY)
     return plan._replace(n_iterations=_iterations_within(least, cost))
 
 

@@ -10,20 +10,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pymc_dpsplit.components.optional import find_table
 from pymc_dpsplit.kernels.jit import kernel
 from pymc_dpsplit.moves.anchored import anchored_attempt
 from pymc_dpsplit.moves.assignment import (
     assign_strips,
+    assign_strips_by_table,
     begin_sweep,
     complete_atoms,
     lowest_slice,
     new_counter,
+    new_strip_sizes,
     new_strip_stats,
     renumber,
     slice_sweep,
     strip_count,
     total_strips,
 )
+from pymc_dpsplit.moves.by_table import gather_shares, new_stats
 from pymc_dpsplit.moves.collapsed import collapsed_scan, collapsed_sweep
 from pymc_dpsplit.moves.greedy import greedy_attempt
 from pymc_dpsplit.moves.informed import informed_attempt
@@ -51,10 +55,13 @@ class ChainState(NamedTuple):
 
 
 class Target(NamedTuple):
-    """What the chain samples: kernel form of the prior, observations (N, D), concentration."""
+    """What the chain samples: kernel form of the prior, observations (N, D), concentration.
+
+    The observations are in the form that kernels of the family read, see `Component.arranged`.
+    """
 
     prior: Any
-    data: np.ndarray
+    data: Any
     alpha: float
 
 
@@ -180,6 +187,11 @@ def _iterate_collapsed(prior, data, labels, stats, alpha, rng, plan, tally):
     return stats
 
 
+@kernel
+def _table_of(prior, params):
+    return find_table(prior, params)
+
+
 def threaded_sweep(
     target: Target, state: ChainState, rng: np.random.Generator, pool: ThreadPoolExecutor
 ) -> np.ndarray:
@@ -211,12 +223,21 @@ def threaded_sweep(
     keys = np.uint64(slice_key), np.uint64(label_key)
     lowest = min(share(lowest_slice, labels, caps, keys[0]))
     params, caps = complete_atoms(prior, *drawn, n_obs, alpha, lowest, rng)
-    strip_stats = new_strip_stats(prior, n_obs, caps.shape[0])
-    pruning = plan_pruning(prior, state.stats, params, strip_count(n_obs))
-    share(assign_strips, prior, data, labels, params, caps, pruning, *keys, strip_stats)
-    totals, renumbered = total_strips(strip_stats)
+    table = _table_of(prior, params)
+    if table is None:
+        strip_stats = new_strip_stats(prior, n_obs, caps.shape[0])
+        pruning = plan_pruning(prior, state.stats, params, strip_count(n_obs))
+        share(assign_strips, prior, data, labels, params, caps, pruning, *keys, strip_stats)
+        totals, renumbered = total_strips(strip_stats)
+    else:
+        sizes = new_strip_sizes(n_obs, caps.shape[0])
+        share(assign_strips_by_table, prior, data, labels, table, caps, *keys, sizes)
+        totals, renumbered = total_strips(sizes)
     if len(renumbered) > len(totals):
         share(renumber, labels, renumbered)
+    if table is not None:
+        totals = new_stats(prior, len(totals))
+        share(gather_shares, prior, data, labels, n_tasks, totals)
     return totals
 
 

@@ -23,12 +23,12 @@ from rich.table import Column
 from pymc_dpsplit import sampler
 from pymc_dpsplit.components.given import given
 from pymc_dpsplit.data.blocks import column_means
-from pymc_dpsplit.data.fixed_rows import read_only
+from pymc_dpsplit.data.sparse_rows import Rows
 from pymc_dpsplit.exchange import LikelyRows, exchange, exchange_incomplete, impute
 from pymc_dpsplit.moves.partition import log_n_clusters
 from pymc_dpsplit.moves.slice import slice_draw
 from pymc_dpsplit.moves.start import draw_n_start
-from pymc_dpsplit.options import Options, refuse_unknown
+from pymc_dpsplit.options import Options, refuse_other_length, refuse_unknown
 from pymc_dpsplit.plan import autocorrelation_time, lengthen, make_plan
 from pymc_dpsplit.report import labels_stat, stats_of, stats_types
 from pymc_dpsplit.threads import new_pool
@@ -195,29 +195,33 @@ class DPSplitMerge(BlockedStep):
         point = model.initial_point() if initial_point is None else initial_point
         refuse_impossible(self._reader, model, point)
         self.mixture.labels_in(point)
-        self._centre(self._reader.read(point).rows)
+        rows = self._reader.read(point).rows
+        self._centre(rows)
         self._likelihood = (
             row_likelihood(self.mixture, model, point) if self.mixture.is_latent else None
         )
         self._incomplete = self.mixture.incomplete()
         self._concentration = concentration_prior(self.mixture, model, point)
-        n_labels = len(self._data) if self.options.keep_labels else None
+        n_labels = rows.shape[0] if self.options.keep_labels else None
         self.stats_dtypes_shapes = stats_types(self.mixture.name, n_labels)
         self.stats_dtypes = [{key: of for key, (of, _) in self.stats_dtypes_shapes.items()}]
         self._forget()
 
-    def _centre(self, rows: np.ndarray) -> None:
+    def _centre(self, rows: Rows) -> None:
         """Take the observations relative to their mean, for the sake of rounding."""
         self._shift = column_means(rows)
-        self._data = rows
+        self._data: Any = None
         self._made_for: Any = None
 
-    def _prior_of(self, reading: Reading) -> Any:
-        """Prior as kernels see it; made once if neither hyperparameters nor rows change."""
-        if self._made_for is not reading.values or not self._reader.rows_are_fixed:
-            self._prior = self.mixture.component.prior(reading.values, self._shift)
+    def _target_of(self, reading: Reading) -> sampler.Target:
+        """What the chain samples; prior and data are made once if they do not change."""
+        component = self.mixture.component
+        if self._made_for is not reading.values or self._data is None:
+            self._prior = component.prior(reading.values, self._shift)
             self._made_for = reading.values
-        return self._prior
+        if self._data is None:
+            self._data = component.arranged(reading.rows)
+        return sampler.Target(self._prior, self._data, reading.alpha)
 
     def _forget(self) -> None:
         """Reset what belongs to one chain."""
@@ -262,7 +266,7 @@ class DPSplitMerge(BlockedStep):
         reading = self._reader.read(point)
         if not self._reader.rows_are_fixed:
             self._centre(reading.rows)
-        target = sampler.Target(self._prior_of(reading), read_only(self._data), reading.alpha)
+        target = self._target_of(reading)
         state = self._chain_state(target, point)
         plan = self._planned(target, state)
         state, tally = sampler.advance(self._form(), target, state, self.rng, plan, self._threads())
@@ -357,26 +361,23 @@ class DPSplitMerge(BlockedStep):
         """State of the chain: as it was left, or a new start."""
         if self.labels is not None and self._reader.rows_are_fixed and self.totals is not None:
             return sampler.ChainState(self.labels, self.totals)
-        labels = self._first_labels(point) if self.labels is None else self.labels
+        n_obs, labels = target.data.shape[0], self.labels
+        labels = self._first_labels(point, n_obs) if labels is None else labels
         if labels is not None:
             return sampler.resume(target, labels)
         n_start = self.options.start_clusters or self.mixture.count_in(point) or None
         if n_start is None and self.mixture.needs_all_rows:
-            n_start = min(draw_n_start(self.rng, len(target.data)), self.mixture.max_clusters)
+            n_start = min(draw_n_start(self.rng, n_obs), self.mixture.max_clusters)
         return sampler.start(target, self.rng, n_start)
 
-    def _first_labels(self, point: dict[str, np.ndarray]) -> np.ndarray | None:
+    def _first_labels(self, point: dict[str, np.ndarray], n_obs: int) -> np.ndarray | None:
         """Labels to start from, if the user gave them."""
         labels = self.options.start_labels
         if labels is None:
             labels = self.mixture.labels_in(point)
         if labels is None:
             return None
-        if len(labels) != len(self._data):
-            raise ValueError(
-                f"start_labels has {len(labels)} labels, but {self.mixture.name} has "
-                f"{len(self._data)} observations; give one for each."
-            )
+        refuse_other_length(labels, n_obs, self.mixture.name)
         return np.unique(labels, return_inverse=True)[1]
 
     def _form(self) -> sampler.KernelForm:
@@ -411,8 +412,8 @@ class DPSplitMerge(BlockedStep):
         return self._pool
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what belongs to one process: threads."""
-        return {**self.__dict__, "_pool": None}
+        """Leave out what belongs to one process: threads, and views of the data."""
+        return {**self.__dict__, "_pool": None, "_data": None}
 
     def _progressbar_config(self, n_chains: int = 1) -> tuple[list[Any], dict[str, list[Any]]]:
         key = f"{self.mixture.name}_k"

@@ -11,14 +11,14 @@ Generic kernels (the moves) call the operations; numba picks the implementation 
 the prior.  Adding a family edits no other file: the package imports every module of
 this folder.
 
-Conventions.  `data` (N, D) are the observations as they were given, float64 or float32; an
-operation subtracts `prior.shift` from what it reads and goes on in float64; whole numbers are
-read as they are, and rounding does not touch them.  `stats` is a flat
-float64 vector of additive sufficient statistics whose first element is the number of
-observations; adding two of them merges two clusters.  `params` is a flat float64 vector, the
-parameters of one cluster in the form the density needs; its first element is a constant term of
-the log density, so that weights are added there.  `cache` is a flat float64 vector, what the
-one-observation predictive of a cluster needs.
+Conventions.  `data` (N, D) are the observations as `Component.arranged` returned them: by
+default as they were given, float64 or float32.  An operation subtracts `prior.shift` from what it
+reads and goes on in float64; whole numbers are read as they are, and rounding does not touch
+them.  `stats` is a flat float64 vector of additive sufficient statistics whose first element is
+the number of observations; adding two of them merges two clusters.  `params` is a flat float64
+vector, the parameters of one cluster in the form the density needs; its first element is a
+constant term of the log density, so that weights are added there.  `cache` is a flat float64
+vector, what the one-observation predictive of a cluster needs.
 """
 
 import copy
@@ -31,8 +31,9 @@ from numba.core import types
 from numba.extending import overload
 
 from pymc_dpsplit.components.features import take_features
+from pymc_dpsplit.data.fixed_rows import read_only
+from pymc_dpsplit.data.sparse_rows import Rows
 from pymc_dpsplit.kernels.jit import FASTMATH
-from pymc_dpsplit.kernels.views import row_of
 
 Values = Mapping[str, Any]
 
@@ -54,6 +55,8 @@ class Component(ABC):
     is_discrete, is_bounded : bool
         Whether observations hold whole numbers, or must lie in a part of the real line: such rows
         no other step moves, so that they can neither be latent nor have a mean of their own.
+    reads_sparse : bool
+        Whether observations may be `SparseRows`.
     takes_categories : bool
         Whether strings may stand for the codes of observations.
     examples : tuple of float
@@ -74,6 +77,7 @@ class Component(ABC):
     is_bounded: ClassVar[bool] = False
     examples: ClassVar[tuple[float, float]] = (0.0, 1.0)
     likelihood_arguments: tuple[str, ...] = ()
+    reads_sparse: ClassVar[bool] = False
     parameters: ClassVar[dict[str, int]]
     natural_ndims: ClassVar[dict[str, int]]
 
@@ -95,7 +99,7 @@ class Component(ABC):
         copied.hyperparameters = dict(values)
         return copied
 
-    def arranged(self, observed: Any) -> tuple["Component", Any]:
+    def read_table(self, observed: Any) -> tuple["Component", Any]:
         """Return observations as `rows_of` reads them, and the family that has arranged them.
 
         By default both as they are.
@@ -123,13 +127,13 @@ class Component(ABC):
         """Return plain values of a row (D,) near the means of the features (D,)."""
         return np.rint(means) if self.is_discrete else means
 
-    def suited_to(self, rows: np.ndarray) -> "Component":
+    def suited_to(self, rows: Any) -> "Component":
         """Refuse rows outside the support of the family, by default none; return what suits them.
 
         Parameters
         ----------
-        rows : ndarray of float64 or float32, shape (N, D)
-            NaN where missing.
+        rows : ndarray of float64 or float32, shape (N, D), or SparseRows
+            NaN where missing; sparse only if the family reads these.
 
         Returns
         -------
@@ -142,6 +146,14 @@ class Component(ABC):
             With one sentence that names the value, its column and what to give instead.
         """
         return self
+
+    def arranged(self, rows: Rows) -> Any:
+        """Return observations in the form that kernels of the family read.
+
+        By default the array itself.  Any form has a `shape` (N, D); what else is in it no move
+        looks at.
+        """
+        return read_only(rows)
 
     def own_dims(self, name: str) -> dict[str, int]:
         """Return the dimensions that a (hyper)parameter has after those of length D.
@@ -464,23 +476,6 @@ def implements(
     return register
 
 
-@overload(add_groups, jit_options=_OPTIONS, strict=False)
-def _choose_default(prior: Any, data: Any, members: Any, bounds: Any, stats: Any) -> Any:
-    """Choose the loop over `add_row` for families without an `add_groups` of their own."""
-    if (add_groups, prior.instance_class) in _implemented:
-        return None
-
-    def add_one_by_one(prior, data, members, bounds, stats):
-        for k in range(stats.shape[0]):
-            for j in range(bounds[k], bounds[k + 1]):
-                add_row(prior, data, members[j], row_of(stats, k))
-
-    return add_one_by_one
-
-
-@overload(find_bounds, jit_options=_OPTIONS, strict=False)
-def _choose_no_bounds(prior: Any, params: Any, n_clusters: Any) -> Any:
-    """Choose None for families without bounds."""
-    if (find_bounds, prior.instance_class) in _implemented:
-        return None
-    return lambda prior, params, n_clusters: None
+def implemented(operation: Callable[..., Any], prior: Any) -> bool:
+    """Whether the family of a prior, given by its numba type, implements an operation."""
+    return (operation, prior.instance_class) in _implemented

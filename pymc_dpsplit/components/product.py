@@ -56,6 +56,11 @@ def _refuse_parts(parts: Mapping[str, Any]) -> None:
     for name, family in parts.items():
         if not isinstance(family, base.Component):
             raise ValueError(f"{name}={family!r} is not a component; give a family, as dps.Normal.")
+        if family.reads_sparse:
+            raise ValueError(
+                f"{name} is {type(family).__name__}, whose columns are not independent and may be "
+                "sparse; give it a mixture of its own, or Poisson instead."
+            )
         if isinstance(family, Product):
             raise ValueError(f"{name} is itself a product; give its parts to this one directly.")
 
@@ -194,17 +199,17 @@ class Product(base.Component):
             start += len(keys)
         return cls(columns, **parts)
 
-    def arranged(self, observed: Any) -> tuple["Product", Any]:
+    def read_table(self, observed: Any) -> tuple["Product", Any]:
         if not is_table(observed) and self.columns is None:
             return self, observed
         columns = columns_of_parts(self.columns, self.families, observed)
         if columns is None:
             columns = self._columns_in_order(observed)
         rows, categories = encoded_columns(observed, columns, self.families, self.categories)
-        arranged = copy.copy(self)
-        arranged.categories = categories
-        arranged._widths = {name: len(keys) for name, keys in columns.items()}
-        return arranged, rows
+        read = copy.copy(self)
+        read.categories = categories
+        read._widths = {name: len(keys) for name, keys in columns.items()}
+        return read, rows
 
     def _columns_in_order(self, table: Any) -> dict[str, list[Any]]:
         keys = list(table.columns) if hasattr(table, "columns") else list(table)

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from pymc_dpsplit.data.sparse_rows import Rows, SparseRows, column_totals
+
 # Numbers in a block: little beside data that fill the memory, much beside the cost of a call.
 _BLOCK_SIZE = 2**18
 
@@ -39,8 +41,10 @@ def blocks_as_floats(rows: np.ndarray) -> Iterator[np.ndarray]:
         yield np.asarray(rows[block], dtype=np.float64)
 
 
-def column_means(rows: np.ndarray) -> np.ndarray:
+def column_means(rows: Rows) -> np.ndarray:
     """Mean (D,) of each column of rows (N, D), in float64."""
+    if isinstance(rows, SparseRows):
+        return column_totals(rows) / rows.shape[0]
     total = np.zeros(rows.shape[1])
     for block in blocks_as_floats(rows):
         total += block.sum(0)

@@ -11,6 +11,8 @@ LOG_NOTHING = -1e300
 
 _LOG_PI = math.log(math.pi)
 _TABULATED = 256
+# As many factors, none of them larger, have a product that is finite.
+_FEW, _LARGE = 16.0, 1e15
 _LOG_FACTORIALS = np.array([math.lgamma(n + 1.0) for n in range(_TABULATED)])
 
 
@@ -35,3 +37,16 @@ def log_factorial(n):
 def log_sum_of_two(a, b):
     """Logarithm of exp(a) + exp(b), without overflow."""
     return max(a, b) + math.log1p(math.exp(-abs(a - b)))
+
+
+@kernel
+def log_rising(a, n):
+    """Logarithm of a (a + 1) ... (a + n - 1), for a > 0 and a nonnegative integer n."""
+    if a > _LARGE:
+        return n * math.log(a)
+    if n > _FEW:
+        return math.lgamma(a + n) - math.lgamma(a)
+    product = 1.0
+    for j in range(np.int64(n)):
+        product *= a + j
+    return math.log(product)

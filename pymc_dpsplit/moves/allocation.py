@@ -9,10 +9,11 @@ import math
 
 import numpy as np
 
-from pymc_dpsplit.components.base import add_row, stats_size, tile_size
+from pymc_dpsplit.components.base import add_row, stats_size
+from pymc_dpsplit.components.optional import begin_tile
 from pymc_dpsplit.kernels.jit import kernel
 from pymc_dpsplit.kernels.random import draw_key, hash_uniform
-from pymc_dpsplit.kernels.tiles import TILE, fill_members, new_rows, new_scratch, new_tile
+from pymc_dpsplit.kernels.tiles import TILE, fill_members, new_rows, new_scratch
 from pymc_dpsplit.moves.launch import fill_log_odds, fit_pair
 
 _BLOCKS = 3
@@ -80,7 +81,7 @@ def allocate(prior, data, members, bounds, anchors, log_shares, params, side, dr
     """
     pair_stats = np.zeros((2, stats_size(prior)))
     rows = new_rows()
-    tile = new_tile(tile_size(prior))
+    tile = begin_tile(prior, data)
     scratch = new_scratch(5)
     odds = new_scratch(1)
     key = draw_key(rng)

@@ -16,12 +16,13 @@ from pymc_dpsplit.components.base import (
     add_groups,
     load_tile,
     stats_size,
-    tile_size,
 )
+from pymc_dpsplit.components.optional import begin_tile, find_table
 from pymc_dpsplit.kernels.jit import kernel
 from pymc_dpsplit.kernels.random import draw_key, hash_uniform
 from pymc_dpsplit.kernels.sharing import take_next
-from pymc_dpsplit.kernels.tiles import TILE, fill_range, new_rows, new_scratch, new_tile
+from pymc_dpsplit.kernels.tiles import TILE, fill_range, new_rows, new_scratch
+from pymc_dpsplit.moves.by_table import assign_by_table, gather_shares, new_stats
 from pymc_dpsplit.moves.density import add_log_weights
 from pymc_dpsplit.moves.measure import break_remainder, draw_measure
 from pymc_dpsplit.moves.pruning import assign_pruned, plan_pruning
@@ -143,7 +144,7 @@ def _assign_strip(prior, data, labels, start, stop, params, caps, slice_key, lab
     floor = 1.0 / labels.shape[0]
     rows, chosen, active = new_rows(), new_rows(), np.empty(n_atoms, np.int64)
     members, bounds = np.empty(_CHUNK, np.int64), np.empty(n_atoms + 1, np.int64)
-    tile, log_mass = new_tile(tile_size(prior)), new_scratch(n_atoms).reshape(n_atoms, TILE)
+    tile, log_mass = begin_tile(prior, data), new_scratch(n_atoms).reshape(n_atoms, TILE)
     scratch, slices = new_scratch(4), new_scratch(1)
     for chunk in range(start, stop, _CHUNK):
         chunk_stop = min(stop, chunk + _CHUNK)
@@ -255,6 +256,47 @@ def new_strip_stats(prior, n_obs, n_atoms):
 
 
 @kernel
+def assign_strips_by_table(
+    prior, data, labels, table, caps, slice_key, label_key, strip_sizes, counter
+):
+    """Do what `assign_strips` does by a table, but count labels only, in (strips, A, 1)."""
+    s = take_next(counter)
+    while s < strip_sizes.shape[0]:
+        start, stop = strip_bounds(labels.shape[0], s)
+        sizes = strip_sizes[s]
+        assign_by_table(prior, data, labels, start, stop, table, caps, slice_key, label_key, sizes)
+        s = take_next(counter)
+
+
+@kernel
+def new_strip_sizes(n_obs, n_atoms):
+    """Zeroed numbers of observations for every strip and atom."""
+    return np.zeros((strip_count(n_obs), n_atoms, 1))
+
+
+@kernel
+def _assign_all(prior, data, labels, stats, params, caps, table, slice_key, label_key):
+    """Redraw all labels on one thread; return the new statistics."""
+    n_obs, n_atoms = labels.shape[0], caps.shape[0]
+    keys = slice_key, label_key
+    if table is None:
+        pruning = plan_pruning(prior, stats, params, strip_count(n_obs))
+        strip_stats = new_strip_stats(prior, n_obs, n_atoms)
+        assign_strips(prior, data, labels, params, caps, pruning, *keys, strip_stats, new_counter())
+        totals, renumbered = total_strips(strip_stats)
+    else:
+        sizes = new_strip_sizes(n_obs, n_atoms)
+        assign_strips_by_table(prior, data, labels, table, caps, *keys, sizes, new_counter())
+        totals, renumbered = total_strips(sizes)
+    if renumbered.shape[0] > totals.shape[0]:
+        renumber(labels, renumbered, new_counter())
+    if table is not None:
+        totals = new_stats(prior, totals.shape[0])
+        gather_shares(prior, data, labels, 1, totals, new_counter())
+    return totals
+
+
+@kernel
 def slice_sweep(prior, data, labels, stats, alpha, rng):
     """One whole sweep on one thread; returns the new statistics."""
     n_obs = labels.shape[0]
@@ -263,12 +305,5 @@ def slice_sweep(prior, data, labels, stats, alpha, rng):
     )
     lowest = lowest_slice(labels, caps, slice_key, new_counter())
     params, caps = complete_atoms(prior, log_weights, log_rest, params, n_obs, alpha, lowest, rng)
-    pruning = plan_pruning(prior, stats, params, strip_count(n_obs))
-    strip_stats = new_strip_stats(prior, n_obs, caps.shape[0])
-    assign_strips(
-        prior, data, labels, params, caps, pruning, slice_key, label_key, strip_stats, new_counter()
-    )
-    totals, renumbered = total_strips(strip_stats)
-    if renumbered.shape[0] > totals.shape[0]:
-        renumber(labels, renumbered, new_counter())
-    return totals
+    table = find_table(prior, params)
+    return _assign_all(prior, data, labels, stats, params, caps, table, slice_key, label_key)

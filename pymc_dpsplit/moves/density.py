@@ -7,15 +7,14 @@ import numpy as np
 from pymc_dpsplit.components.base import (
     cache_size,
     fill_cache,
-    fill_log_density,
-    load_tile,
     log_predictive,
     stats_size,
-    tile_size,
 )
+from pymc_dpsplit.components.optional import begin_tile, find_table
 from pymc_dpsplit.kernels.jit import kernel
 from pymc_dpsplit.kernels.mass import accumulate
-from pymc_dpsplit.kernels.tiles import TILE, fill_range, new_rows, new_scratch, new_tile
+from pymc_dpsplit.kernels.tiles import TILE, new_rows, new_scratch
+from pymc_dpsplit.moves.all_atoms import fill_masses, new_masses
 
 
 @kernel
@@ -47,18 +46,17 @@ def fill_log_mixture(prior, data, log_weights, params, log_rest, out):
     cache = np.empty(cache_size(prior))
     fill_cache(prior, np.zeros(stats_size(prior)), cache)
     rows = new_rows()
-    tile = new_tile(tile_size(prior))
-    log_mass = new_scratch(n_clusters + 1).reshape(n_clusters + 1, TILE)
+    tile = begin_tile(prior, data)
     scratch = new_scratch(4)
     highest, total = new_scratch(1), new_scratch(1)
     weighted = add_log_weights(params, log_weights)
+    table = find_table(prior, weighted)
+    log_mass = new_masses(table, n_clusters, 1)
     for first in range(0, n_obs, TILE):
-        fill_range(rows, first, n_obs)
-        load_tile(prior, data, rows, tile)
-        for k in range(n_clusters):
-            fill_log_density(prior, tile, weighted[k], log_mass[k], scratch)
+        fill_masses(prior, data, first, weighted, table, rows, tile, log_mass, scratch)
         for t in range(TILE):
-            log_mass[n_clusters, t] = log_rest + log_predictive(prior, data, rows[t], cache)
-        accumulate(log_mass, n_clusters + 1, highest, total)
+            log_alone = log_predictive(prior, data, rows[t], cache)
+            log_mass[0, n_clusters, t] = log_rest + log_alone
+        accumulate(log_mass[0], n_clusters + 1, highest, total)
         for t in range(min(TILE, n_obs - first)):
             out[first + t] = highest[t] + math.log(total[t])

@@ -15,11 +15,11 @@ from pymc_dpsplit.components.base import (
     mean_parameters,
     params_size,
     stats_size,
-    tile_size,
 )
+from pymc_dpsplit.components.optional import begin_tile
 from pymc_dpsplit.kernels.jit import kernel
 from pymc_dpsplit.kernels.random import draw_key, hash_uniform
-from pymc_dpsplit.kernels.tiles import TILE, fill_members, new_rows, new_scratch, new_tile
+from pymc_dpsplit.kernels.tiles import TILE, fill_members, new_rows, new_scratch
 
 _SUBSAMPLE = 500
 _SCANS = 3
@@ -54,7 +54,7 @@ def _scan(prior, data, members, anchors, log_shares, params, rng):
     """Draw sides of `members` independently; return the statistics (2, S), anchors held."""
     pair_stats = np.zeros((2, stats_size(prior)))
     rows = new_rows()
-    tile = new_tile(tile_size(prior))
+    tile = begin_tile(prior, data)
     scratch = new_scratch(5)
     odds = new_scratch(1)
     key = draw_key(rng)
@@ -88,7 +88,7 @@ def draw_seeds(prior, data, members, rng):
         rows[t] = seeds[0]
     for t in range(_CANDIDATES):
         rows[t] = members[np.int64(rng.random() * n_members)]
-    tile = new_tile(tile_size(prior))
+    tile = begin_tile(prior, data)
     values = new_scratch(1)
     load_tile(prior, data, rows, tile)
     fill_log_density(prior, tile, params, values, new_scratch(4))

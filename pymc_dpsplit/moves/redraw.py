@@ -7,15 +7,14 @@ import numpy as np
 from pymc_dpsplit.components.base import (
     cache_size,
     fill_cache,
-    fill_log_density,
-    load_tile,
     log_predictive,
     stats_size,
-    tile_size,
 )
+from pymc_dpsplit.components.optional import begin_tile, find_table
 from pymc_dpsplit.kernels.jit import kernel
 from pymc_dpsplit.kernels.random import draw_key
-from pymc_dpsplit.kernels.tiles import TILE, fill_range, new_rows, new_scratch, new_tile
+from pymc_dpsplit.kernels.tiles import TILE, new_rows, new_scratch
+from pymc_dpsplit.moves.all_atoms import fill_masses, new_masses
 from pymc_dpsplit.moves.density import add_log_weights, fill_log_mixture
 from pymc_dpsplit.moves.measure import break_remainder
 from pymc_dpsplit.moves.tile_labels import choose_in_tile
@@ -61,15 +60,13 @@ def redraw_labels(prior, data, log_alone, log_weights, log_rest, params, alpha, 
     n_atoms = log_weights.shape[0]
     weighted = add_log_weights(params, log_weights)
     rows, chosen = new_rows(), new_rows()
-    tile = new_tile(tile_size(prior))
+    tile = begin_tile(prior, data)
     scratch = new_scratch(4)
-    log_mass = new_scratch(n_atoms).reshape(n_atoms, TILE)
+    table = find_table(prior, weighted)
+    log_mass = new_masses(table, n_atoms, 1)
     key = draw_key(rng)
     for first in range(0, n_obs, TILE):
-        fill_range(rows, first, n_obs)
-        load_tile(prior, data, rows, tile)
-        for k in range(n_atoms):
-            fill_log_density(prior, tile, weighted[k], log_mass[k], scratch)
-        choose_in_tile(log_mass, n_atoms, rows, key, chosen, scratch)
+        fill_masses(prior, data, first, weighted, table, rows, tile, log_mass, scratch)
+        choose_in_tile(log_mass[0], n_atoms, rows, key, chosen, scratch)
         for t in range(min(TILE, n_obs - first)):
             labels[first + t] = chosen[t]

@@ -11,10 +11,10 @@ from pymc_dpsplit.components.base import (
     mean_parameters,
     params_size,
     stats_size,
-    tile_size,
 )
+from pymc_dpsplit.components.optional import begin_tile
 from pymc_dpsplit.kernels.jit import kernel
-from pymc_dpsplit.kernels.tiles import TILE, fill_range, new_rows, new_scratch, new_tile
+from pymc_dpsplit.kernels.tiles import TILE, fill_range, new_rows, new_scratch
 
 _MOST_STARTING_CLUSTERS = 50
 
@@ -59,7 +59,7 @@ def assign_to_centres(prior, data, centres, labels):
         add_row(prior, data, centres[k], one)
         mean_parameters(prior, one, params[k])
     rows = new_rows()
-    tile = new_tile(tile_size(prior))
+    tile = begin_tile(prior, data)
     scratch, value, best = new_scratch(4), new_scratch(1), new_scratch(1)
     taken = np.full(n_centres, -1, np.int32)
     n_clusters = 0

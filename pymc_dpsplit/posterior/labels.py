@@ -8,7 +8,6 @@ from pymc.model import Model, modelcontext
 
 from pymc_dpsplit.components.given import given
 from pymc_dpsplit.data.blocks import column_means
-from pymc_dpsplit.data.fixed_rows import read_only
 from pymc_dpsplit.moves.redraw import log_prior_predictive, redraw_labels
 from pymc_dpsplit.posterior.readings import readings_of
 from pymc_dpsplit.variables import MixtureVariables, find_mixtures
@@ -125,9 +124,9 @@ def _redraw(
         for parameter in component.parameters
     }
     weights = at[f"{name}_weights"].to_numpy()[:n_clusters]
-    shift, data = column_means(reading.rows), read_only(reading.rows)
+    shift, data = column_means(reading.rows), component.arranged(reading.rows)
     prior = component.prior(reading.values, shift)
-    labels = np.empty(len(data), np.int32)
+    labels = np.empty(data.shape[0], np.int32)
     # A weight of exactly zero comes from an alpha so small that nothing new is ever seen.
     log_rest = np.log(max(float(at[f"{name}_new_weight"]), np.finfo(np.float64).tiny))
     redraw_labels(

@@ -10,12 +10,13 @@ from pytensor.tensor.type import TensorType
 from pymc_dpsplit.components.base import Component
 from pymc_dpsplit.components.given import given
 from pymc_dpsplit.data.blocks import column_means, count_where
-from pymc_dpsplit.data.fixed_rows import read_only
+from pymc_dpsplit.data.sparse_rows import Rows
 from pymc_dpsplit.moves.density import fill_log_mixture
 from pymc_dpsplit.moves.patterns import patterns_of
 from pymc_dpsplit.variables.inputs import named_parameters
 from pymc_dpsplit.variables.object_mode import ObjectModeOp
 from pymc_dpsplit.variables.owned_terms import missing_gradients
+from pymc_dpsplit.variables.sparse_data import ExpandedRows, is_expanded
 
 
 def kept_weights(n_clusters: Any, new_weight: Any, weights: np.ndarray) -> tuple[np.ndarray, float]:
@@ -31,7 +32,7 @@ def kept_weights(n_clusters: Any, new_weight: Any, weights: np.ndarray) -> tuple
 
 def log_mixture_density(
     component: Component,
-    rows: np.ndarray,
+    rows: Rows,
     weights: np.ndarray,
     remainder: float,
     parameters: Mapping[str, np.ndarray],
@@ -42,7 +43,7 @@ def log_mixture_density(
     Parameters
     ----------
     component : Component
-    rows : ndarray of float64 or float32, shape (N, D)
+    rows : SparseRows, or ndarray of float64 or float32, shape (N, D)
         At least one row.
     weights : ndarray of float64, shape (K,)
     remainder : float
@@ -59,8 +60,8 @@ def log_mixture_density(
     params = given(component, values).pack(parameters, shift)
     with np.errstate(divide="ignore"):
         log_weights, log_rest = np.log(weights), float(np.log(remainder))
-    out = np.empty(len(rows))
-    fill_log_mixture(prior, read_only(rows), log_weights, params, log_rest, out)
+    out = np.empty(rows.shape[0])
+    fill_log_mixture(prior, component.arranged(rows), log_weights, params, log_rest, out)
     return out
 
 
@@ -93,34 +94,49 @@ def _log_density_of_present(
 class MixtureLogDensity(ObjectModeOp):
     """Log density of each observation under the mixture, docs/method.md, eq. (15).
 
-    Inputs are the observations, then those of `MixtureRows` from the number of clusters to the
-    hyperparameters; alpha is not among them, so its gradient never passes through here.
+    Inputs are the observations, in one array or the parts of sparse ones, then those of
+    `MixtureRows` from the number of clusters to the hyperparameters; alpha is not among them, so
+    its gradient never passes through here.
     Entries that are missing (NaN) are integrated out.
 
     Parameters
     ----------
     component : Component
+    sparse : ExpandedRows, optional
+        What would make an array of the parts; None where observations are an array.
     """
 
-    __props__ = ("component",)
+    __props__ = ("component", "sparse")
 
-    def __init__(self, component: Component) -> None:
+    def __init__(self, component: Component, sparse: ExpandedRows | None = None) -> None:
         self.component = component
+        self.sparse = sparse
+
+    @property
+    def n_parts(self) -> int:
+        """Number of inputs that are the observations."""
+        return 1 if self.sparse is None else 3
 
     @override
     def make_node(self, *inputs: Any) -> Apply:
-        out = TensorType("float64", inputs[0].type.shape[:1])()
-        return Apply(self, list(inputs), [out])
+        (length,) = inputs[0].type.shape[:1]
+        n_rows = length if self.sparse is None or length is None else length - 1
+        return Apply(self, list(inputs), [TensorType("float64", (n_rows,))()])
 
     def infer_shape(self, node: Apply, shapes: Any) -> list[Any]:
-        return [(shapes[0][0],)]
+        return [(shapes[0][0] if self.sparse is None else shapes[0][0] - 1,)]
 
     @override
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Any) -> None:
-        value, n_clusters, new_weight, weights, *rest = inputs
-        rows = np.asarray(value).reshape(value.shape[0], -1)
+        data = inputs[: self.n_parts]
+        n_clusters, new_weight, weights, *rest = inputs[self.n_parts :]
         weights, remainder = kept_weights(n_clusters, new_weight, weights)
         law = weights, remainder, *named_parameters(self.component, rest, len(weights))
+        if self.sparse is not None:
+            sparse = self.sparse.rows_of(data)
+            output_storage[0][0] = log_mixture_density(self.component, sparse, *law)
+            return
+        rows = np.asarray(data[0]).reshape(data[0].shape[0], -1)
         # Complete rows, which may be many, are neither copied nor looked at all at once.
         has_holes = count_where(np.isnan, rows) > 0
         density = _log_density_of_present if has_holes else log_mixture_density
@@ -134,4 +150,24 @@ class MixtureLogDensity(ObjectModeOp):
         cotangents: Sequence[Variable],
     ) -> list[Variable]:
         n_measure = 3 + len(self.component.parameters)
-        return missing_gradients(inputs, inputs[1 : 1 + n_measure])
+        return missing_gradients(inputs, inputs[self.n_parts : self.n_parts + n_measure])
+
+
+def log_density_of(component: Component, rows: Variable, *inputs: Variable) -> Any:
+    """Log density of rows (N, D), which may be those of sparse data, as a graph.
+
+    Parameters
+    ----------
+    component : Component
+    rows : TensorVariable
+    *inputs : TensorVariable
+        The other inputs of `MixtureLogDensity`.
+
+    Returns
+    -------
+    symbolic vector (N,)
+    """
+    if is_expanded(rows):
+        node: Any = rows.owner
+        return MixtureLogDensity(component, node.op)(*node.inputs, *inputs)
+    return MixtureLogDensity(component)(rows, *inputs)

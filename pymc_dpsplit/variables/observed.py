@@ -16,12 +16,14 @@ from pytensor.scalar.basic import Add, Neg, Sub
 from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.sharedvar import TensorSharedVariable
 from pytensor.tensor.type import TensorType
-from scipy import sparse
 
 from pymc_dpsplit.components.arguments import rows_of
 from pymc_dpsplit.components.base import Component
+from pymc_dpsplit.components.sparse_counts import is_sparse, rows_of_sparse
 from pymc_dpsplit.data.blocks import holes_of
 from pymc_dpsplit.data.fixed_rows import fixed, memory_map_of
+from pymc_dpsplit.data.sparse_rows import Rows
+from pymc_dpsplit.variables.sparse_data import expanded, is_expanded, rows_behind
 
 # An array of fewer bytes is copied, so that what is done to it later changes no model.
 _COPIED_BELOW = 2**24
@@ -88,8 +90,10 @@ def _with_holes(data: Any, mean: Any, rows: np.ndarray, component: Component) ->
     return Observed(data, mean, (n_obs, n_features), (where, features), filling, component)
 
 
-def values_of(data: Any) -> np.ndarray:
+def values_of(data: Any) -> Rows:
     """Numbers behind an expression of data alone, without a copy where there is no need of one."""
+    if is_expanded(data):
+        return rows_behind(data)
     if isinstance(data, SharedVariable):
         return data.get_value(borrow=True)
     return data.data if isinstance(data, Constant) else data.eval()
@@ -132,13 +136,10 @@ def read_observed(observed: Any, component: Component) -> Observed:
     ValueError
         With one sentence that names the fault and the remedy.
     """
-    if sparse.issparse(observed):
-        raise ValueError(
-            "observed is a sparse matrix, which this component cannot read; give "
-            "observed.toarray()."
-        )
+    if is_sparse(observed):
+        return _read_sparse(observed, component)
     if not isinstance(observed, Variable):
-        component, observed = component.arranged(observed)
+        component, observed = component.read_table(observed)
         rows = rows_of(observed, component.row_ndim, may_miss=True)
         values = _of_its_own(rows if component.row_ndim else rows[:, 0])
         found = _with_holes(None, None, rows, component)
@@ -155,11 +156,23 @@ def read_observed(observed: Any, component: Component) -> Observed:
         raise ValueError(
             f"observed={observed} depends on variables that are not data; give an array or pm.Data."
         )
-    array = values_of(data)
+    array: Any = values_of(data)
     rows = rows_of(array, component.row_ndim, may_miss=True)
     if mean is not None:
         _refuse_broadcasting(array.shape, mean)
     return _with_holes(data, mean, rows, component)
+
+
+def _read_sparse(observed: Any, component: Component) -> Observed:
+    if not component.reads_sparse:
+        raise ValueError(
+            f"observed is a sparse matrix, which {type(component).__name__} cannot read; give "
+            "observed.toarray()."
+        )
+    rows = rows_of_sparse(observed)
+    nowhere = np.empty(0, np.int64)
+    suited = component.suited_to(rows)
+    return Observed(expanded(rows), None, rows.shape, (nowhere, nowhere), np.empty(0), suited)
 
 
 def register_observed(

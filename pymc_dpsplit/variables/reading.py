@@ -11,6 +11,7 @@ from pytensor.graph.traversal import ancestors, explicit_graph_inputs, walk
 
 from pymc_dpsplit.components.arguments import rows_of
 from pymc_dpsplit.data.fixed_rows import FixedRows, fixed
+from pymc_dpsplit.data.sparse_rows import Rows, SparseRows
 from pymc_dpsplit.variables.lookup import MixtureVariables
 from pymc_dpsplit.variables.observed import values_of
 
@@ -27,13 +28,13 @@ class Reading(NamedTuple):
     alpha : float
     values : dict
         Hyperparameters, checked; the same object in every reading if they cannot change.
-    rows : ndarray of float64 or float32, shape (N, D)
+    rows : SparseRows, or ndarray of float64 or float32, shape (N, D)
         Observations, complete; not to be written to.
     """
 
     alpha: float
     values: dict[str, np.ndarray]
-    rows: np.ndarray
+    rows: Any
 
 
 class Reader:
@@ -58,13 +59,9 @@ class Reader:
     ) -> None:
         self._mixture = mixture
         *numbers, data = outputs
-        self._fixed_rows: np.ndarray | None = None
+        self._fixed_rows: Rows | None = None
         if not _depend(data, inputs):
-            values = values_of(data)
-            rows = self._checked(values)
-            # The array of the graph itself where it will do: pickled with it, it is pickled once.
-            is_same = isinstance(values, FixedRows) and values.ndim == rows.ndim
-            self._fixed_rows = values if is_same else fixed(rows)
+            self._fixed_rows = self._fixed(values_of(data))
             outputs = numbers
         # What does not move is evaluated once: most models fix all but alpha.
         self._moving = [at for at, output in enumerate(outputs) if _depend(output, inputs)]
@@ -123,6 +120,15 @@ class Reader:
             checked = self._checked_values(rest[: len(self._mixture.hyperparameters)])
         rows = self._checked(rest[-1]) if self._fixed_rows is None else self._fixed_rows
         return Reading(float(alpha), checked, rows)
+
+    def _fixed(self, values: Rows) -> Rows:
+        """Check rows that never change; sparse ones, which nobody can exchange, are as declared."""
+        if isinstance(values, SparseRows):
+            return values
+        rows = self._checked(values)
+        # The array of the graph itself where it will do: pickled with it, it is pickled once.
+        is_same = isinstance(values, FixedRows) and values.ndim == rows.ndim
+        return values if is_same else fixed(rows)
 
     def _checked_values(self, numbers: Sequence[Any]) -> dict[str, np.ndarray]:
         mixture = self._mixture

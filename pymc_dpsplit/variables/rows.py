@@ -17,7 +17,7 @@ from pymc_dpsplit.components.base import Component
 from pymc_dpsplit.components.given import given
 from pymc_dpsplit.moves.forward import draw_labelled_rows, draw_labels
 from pymc_dpsplit.variables.inputs import named_hyperparameters, named_parameters
-from pymc_dpsplit.variables.log_density import MixtureLogDensity, kept_weights
+from pymc_dpsplit.variables.log_density import kept_weights, log_density_of
 from pymc_dpsplit.variables.natural import natural_at
 from pymc_dpsplit.variables.object_mode import ObjectModeOp
 from pymc_dpsplit.variables.owned_terms import two_readings
@@ -152,7 +152,7 @@ def _rows_logprob(
     if op.is_latent:
         return given_labels
     observed = centred_rows(values[0], {k: v for k, v in extra.items() if k == "mean"})
-    density: Any = MixtureLogDensity(op.component)(observed, *measure, *hyperparameters)
+    density = log_density_of(op.component, observed, *measure, *hyperparameters)
     held = pt.zeros(density.shape) if given_labels is None else given_labels
     return two_readings(density, held, measure)
 

@@ -146,3 +146,43 @@ class Categorical:
 
     def restricted(self, features: np.ndarray) -> "Categorical":
         return Categorical(self.beta[features])
+
+
+class Multinomial:
+    """p ~ Dirichlet(beta), x ~ Multinomial(n, p) with n given; parameter `p` (V,)."""
+
+    totals = np.array([3, 5, 6, 9])
+
+    def __init__(self, beta: np.ndarray) -> None:
+        self.beta = np.atleast_1d(beta)
+
+    def posterior(self, rows: np.ndarray) -> tuple[np.ndarray]:
+        """Hyperparameters given the data [1]_."""
+        return (self.beta + rows.sum(0),)
+
+    def log_marginal(self, rows: np.ndarray) -> float:
+        (after,) = self.posterior(rows)
+        coefficients = gammaln(rows.sum(1) + 1.0) - gammaln(rows + 1.0).sum(1)
+        ratio = (gammaln(after) - gammaln(self.beta)).sum()
+        ratio += gammaln(self.beta.sum()) - gammaln(after.sum())
+        return float(coefficients.sum() + ratio)
+
+    def log_predictive(self, row: np.ndarray, rows: np.ndarray) -> float:
+        (beta,) = self.posterior(rows)
+        return float(stats.dirichlet_multinomial.logpmf(row.astype(int), beta, int(row.sum())))
+
+    def draw_parameters(self, rng: np.random.Generator, rows: np.ndarray, size: int) -> Parameters:
+        (beta,) = self.posterior(rows)
+        return {"p": stats.dirichlet.rvs(beta, size=size, random_state=rng)}
+
+    def draw_rows(
+        self, rng: np.random.Generator, params: Mapping[str, np.ndarray], n: int
+    ) -> np.ndarray:
+        totals = rng.choice(self.totals, n)
+        return rng.multinomial(totals, params["p"] / params["p"].sum()).astype(float)
+
+    def log_density(self, rows: np.ndarray, params: Mapping[str, np.ndarray]) -> np.ndarray:
+        return stats.multinomial.logpmf(rows, rows.sum(1), params["p"] / params["p"].sum())
+
+    def log_prior(self, params: Mapping[str, np.ndarray]) -> float:
+        return float(stats.dirichlet.logpdf(params["p"] / params["p"].sum(), self.beta))

@@ -119,6 +119,10 @@ def _categorical(n_features: int) -> dict[str, Any]:
     return {"beta": beta[:n_features]}
 
 
+def _multinomial(n_features: int) -> dict[str, Any]:
+    return {"beta": np.array([0.6, 0.9, 0.5])[:n_features]}
+
+
 def _product(n_features: int) -> dict[str, Any]:
     """Parts of a product: families and their hyperparameters."""
     if n_features != 3:
@@ -162,4 +166,5 @@ HYPERPARAMETERS: dict[str, Callable[[int], dict[str, Any]]] = {
     "Bernoulli": _bernoulli,
     "Categorical": _categorical,
     "Product": _product,
+    "Multinomial": _multinomial,
 }

@@ -2,6 +2,8 @@
 
 Each row gives the family of the package, its naive twin, the numbers of features to test and,
 for a discrete family, how real rows become rows of its own and which values an entry can have.
+A family whose columns depend on each other has neither missing entries nor some columns alone,
+and a single column says nothing.
 A composed one is made of others, so that what is not a matter of moves has tests of its own.
 """
 
@@ -40,6 +42,7 @@ class Family(NamedTuple):
     n_features: tuple[int, ...]
     rows_from: Callable[[np.ndarray], np.ndarray] = as_they_are
     support: tuple[int, ...] = ()
+    by_column: bool = True
     is_composed: bool = False
 
 
@@ -60,6 +63,7 @@ FAMILIES: dict[str, Family] = {
     "Poisson": Family(dps.Poisson, discrete.Poisson, (2,), as_counts, tuple(range(400))),
     "Bernoulli": Family(dps.Bernoulli, discrete.Bernoulli, (3,), as_zeros_and_ones, (0, 1)),
     "Categorical": Family(dps.Categorical, discrete.Categorical, (3,), as_codes, (0, 1, 2)),
+    "Multinomial": Family(dps.Multinomial, discrete.Multinomial, (3,), as_counts, (4,), False),
     "Product": Family(dps.Product, product_twin, (3,), as_mixed, is_composed=True),
 }
 SINGLE = [name for name, row in FAMILIES.items() if not row.is_composed]
@@ -78,8 +82,9 @@ def dataset_of(name: str, dataset: str, n_features: int) -> np.ndarray:
 
 
 def component_of(name: str, n_features: int) -> Component:
-    """Family of the package with its test hyperparameters."""
-    return FAMILIES[name].component(**HYPERPARAMETERS[name](n_features))
+    """Family of the package with its test hyperparameters, as it suits a small data set."""
+    component = FAMILIES[name].component(**HYPERPARAMETERS[name](n_features))
+    return component.suited_to(dataset_of(name, "separated", n_features))
 
 
 def twin_of(name: str, n_features: int) -> Any:
@@ -91,5 +96,5 @@ def target_of(component: Component, rows: np.ndarray, alpha: float) -> sampler.T
     """Target of the sampler for rows (N, D)."""
     shift = column_means(rows)
     values = component.check(component.hyperparameters, rows.shape[1])
-    data = rows_of(rows, 1)
+    data = component.arranged(rows_of(rows, 1))
     return sampler.Target(component.prior(values, shift), data, alpha)

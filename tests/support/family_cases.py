@@ -27,6 +27,8 @@ class Case(NamedTuple):
 
 def sizes_of(name: str) -> tuple[int, ...]:
     """Numbers of features to test a family with."""
+    if not FAMILIES[name].by_column:
+        return (2, 3, MANY)
     return (1,) if FAMILIES[name].component.row_ndim == 0 else (1, 2, 3, MANY)
 
 
@@ -41,6 +43,13 @@ over_discrete = pytest.mark.parametrize(
 over_shared = pytest.mark.parametrize(
     ("name", "n_features"),
     [case for case in CASES if FAMILIES[case[0]].component.likelihood_arguments],
+)
+over_cases_by_column = pytest.mark.parametrize(
+    ("name", "n_features"), [case for case in CASES if FAMILIES[case[0]].by_column]
+)
+over_discrete_by_column = pytest.mark.parametrize(
+    ("name", "n_features"),
+    [case for case in CASES if case[0] in DISCRETE and FAMILIES[case[0]].by_column],
 )
 over_datasets = pytest.mark.parametrize("dataset", DATASETS)
 
@@ -82,10 +91,13 @@ def case_of(name: str, rows: np.ndarray) -> Case:
     component = FAMILIES[name].component(**hyperparameters).suited_to(rows)
     values = component.check(component.hyperparameters, rows.shape[1])
     target = target_of(component, rows, 1.0)
+    twin = FAMILIES[name].twin(**hyperparameters)
+    if hasattr(twin, "totals"):
+        twin.totals = rows.sum(1).astype(int)
     return Case(
         component,
         values,
-        FAMILIES[name].twin(**hyperparameters),
+        twin,
         rows,
         rows.mean(0),
         target.prior,

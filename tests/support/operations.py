@@ -17,10 +17,10 @@ from pymc_dpsplit.components.base import (
     mean_parameters,
     params_size,
     stats_size,
-    tile_size,
 )
+from pymc_dpsplit.components.optional import begin_tile
 from pymc_dpsplit.kernels.jit import kernel
-from pymc_dpsplit.kernels.tiles import TILE, fill_range, new_rows, new_scratch, new_tile
+from pymc_dpsplit.kernels.tiles import TILE, fill_range, new_rows, new_scratch
 
 
 @kernel
@@ -75,7 +75,7 @@ def predictives(prior, data, cache):
 @kernel
 def densities(prior, data, params):
     """Log density of every observation under one cluster, (N,)."""
-    rows, tile = new_rows(), new_tile(tile_size(prior))
+    rows, tile = new_rows(), begin_tile(prior, data)
     out, values, scratch = np.empty(data.shape[0]), new_scratch(1), new_scratch(4)
     for first in range(0, data.shape[0], TILE):
         fill_range(rows, first, data.shape[0])

@@ -22,9 +22,11 @@ from tests.support.family_cases import (
     case_of,
     hyperparameters_of,
     over_cases,
+    over_cases_by_column,
     over_continuous,
     over_datasets,
     over_discrete,
+    over_discrete_by_column,
     rows_of,
     sizes_of,
 )
@@ -43,6 +45,7 @@ from tests.support.operations import (
 from tests.support.statistics import LEVEL, combine
 
 N_DRAWS = 20_000
+BY_COLUMN = [name for name in DISCRETE if FAMILIES[name].by_column]
 
 
 def some_subsets(n_obs: int, rng: np.random.Generator, n_subsets: int = 12) -> list[np.ndarray]:
@@ -70,6 +73,7 @@ def test_groups_are_added_like_rows(name: str, n_features: int, rng: np.random.G
     case = case_of(name, rows_of("separated", n_features))
     scattered = 2.0 * rng.standard_normal((3 * TILE, n_features))
     wide = FAMILIES[name].rows_from(rows_of("separated", n_features).mean(0) + scattered)
+    wide = case.component.arranged(wide)
     members = rng.permutation(3 * TILE)
     bounds = np.array([0, 1, 1, 5, 2 * TILE + 9])  # one of them empty, one longer than a tile
     ours = group_stats(case.prior, wide, members, bounds)
@@ -160,7 +164,7 @@ def test_statistics_add_up(name: str, n_features: int, rng: np.random.Generator)
         np.testing.assert_allclose(both, whole, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", DISCRETE)
+@pytest.mark.parametrize("name", BY_COLUMN)
 def test_predictive_and_density_of_one_feature_sum_to_one(
     name: str, rng: np.random.Generator
 ) -> None:
@@ -188,8 +192,9 @@ def test_rows_outside_the_support_have_no_probability(
     for wrong in (-1.0, 0.5, -1e30, 1e30):
         if name == "Poisson" and wrong > 1.0:
             continue
-        data = case.data.copy()
-        data[2, -1] = wrong
+        rows = case.rows.copy()
+        rows[2, -1] = wrong
+        data = case.component.arranged(rows)
         for function, of in ((densities, params), (predictives, cache)):
             values = function(case.prior, data, of)
             assert values[2] < -1e299
@@ -371,7 +376,7 @@ def test_log_density_matches_the_twin(name: str, n_features: int, rng: np.random
     named = case.component.unpack(params, case.shift)
     for k in range(3):
         twins = case.twin.log_density(wide, {key: value[k] for key, value in named.items()})
-        ours = densities(case.prior, wide, params[k])
+        ours = densities(case.prior, case.component.arranged(wide), params[k])
         np.testing.assert_allclose(ours, twins, rtol=1e-9, atol=1e-9)
 
 
@@ -474,6 +479,14 @@ def categorical_law(twin: Any, rows: np.ndarray, draws: dict[str, np.ndarray]) -
     return uniforms_of(*columns)
 
 
+def multinomial_law(twin: Any, rows: np.ndarray, draws: dict[str, np.ndarray]) -> np.ndarray:
+    """Those of the shares of each column in what the ones before it have left."""
+    (beta,), p = twin.posterior(rows), draws["p"]
+    shares = (p[:, c] / p[:, c:].sum(1) for c in range(len(beta) - 1))
+    laws = (stats.beta(beta[c], beta[c + 1 :].sum()) for c in range(len(beta) - 1))
+    return uniforms_of(*(law.cdf(share) for law, share in zip(laws, shares, strict=True)))
+
+
 Law = Callable[[Any, np.ndarray, dict[str, np.ndarray]], np.ndarray]
 POSTERIOR_LAWS: dict[str, Law] = {
     "Normal": normal_law,
@@ -483,6 +496,7 @@ POSTERIOR_LAWS: dict[str, Law] = {
     "Poisson": poisson_law,
     "Bernoulli": bernoulli_law,
     "Categorical": categorical_law,
+    "Multinomial": multinomial_law,
 }
 
 
@@ -592,7 +606,7 @@ def test_plug_in_estimate_approaches_the_truth(
     case = case_of(name, rows_of("overlapping", n_features))
     truth = case.component.draw_base(rng, case.values, 1)
     rows = case.component.draw_rows(rng, truth, np.zeros(N_DRAWS, np.int64))
-    data = rows.reshape(N_DRAWS, -1)
+    data = case.component.arranged(rows.reshape(N_DRAWS, -1))
     params = plug_in(case.prior, stats_of(case.prior, data, np.arange(N_DRAWS)))
     loss = densities(case.prior, data, case.component.pack(truth, case.shift)[0])
     # Twice the gain in likelihood of a fit is chi-square, its mean the number of parameters.
@@ -603,7 +617,7 @@ def test_plug_in_estimate_approaches_the_truth(
 # --- some features alone ------------------------------------------------------------------
 
 over_wide_cases = pytest.mark.parametrize(
-    ("name", "n_features"), [case for case in CASES if case[1] > 1]
+    ("name", "n_features"), [case for case in CASES if case[1] > 1 and FAMILIES[case[0]].by_column]
 )
 
 
@@ -629,7 +643,7 @@ def own_features(
     return {key: value[np.ix_(*[features] * ndims[key])] for key, value in one.items()}
 
 
-@over_cases
+@over_cases_by_column
 def test_restricted_hyperparameters_are_legal_copies(name: str, n_features: int) -> None:
     case = case_of(name, rows_of("overlapping", n_features))
     for features in (np.arange(n_features), np.arange(1)):
@@ -644,7 +658,7 @@ def test_restricted_hyperparameters_are_legal_copies(name: str, n_features: int)
         np.testing.assert_array_equal(everything[key], value)
 
 
-@over_cases
+@over_cases_by_column
 def test_restricted_parameters_are_copies_of_those_of_the_features(
     name: str, n_features: int, rng: np.random.Generator
 ) -> None:
@@ -663,7 +677,7 @@ def test_restricted_parameters_are_copies_of_those_of_the_features(
                 np.testing.assert_array_equal(taken[key][k], wanted[key])
 
 
-@over_cases
+@over_cases_by_column
 def test_restricted_marginal_matches_the_twin(
     name: str, n_features: int, rng: np.random.Generator
 ) -> None:
@@ -676,7 +690,7 @@ def test_restricted_marginal_matches_the_twin(
             assert ours == pytest.approx(wanted, rel=1e-9, abs=1e-9)
 
 
-@pytest.mark.parametrize("name", DISCRETE)
+@pytest.mark.parametrize("name", BY_COLUMN)
 def test_restricted_predictive_is_the_full_one_summed(name: str) -> None:
     case = case_of(name, rows_of("overlapping", 2))
     support, nothing = np.array(FAMILIES[name].support, np.float64), np.arange(0)
@@ -728,7 +742,7 @@ def test_restricted_base_measure_is_the_law_of_its_features(
             assert law_p_value(name, few.twin, few.rows[:0], taken) < LEVEL
 
 
-@over_cases
+@over_cases_by_column
 def test_mixture_density_of_some_features_matches_the_twin(
     name: str, n_features: int, rng: np.random.Generator
 ) -> None:
@@ -773,7 +787,7 @@ def conditional_p_value(
     )
 
 
-@over_discrete
+@over_discrete_by_column
 def test_discrete_missing_entries_have_the_law_of_their_cluster(
     name: str, n_features: int, rng: np.random.Generator
 ) -> None:
@@ -821,7 +835,7 @@ def test_missing_entries_have_their_conditional_law(
             assert conditional_p_value(drawn[kind == j], patterns[p], *marginal) < LEVEL
 
 
-@over_cases
+@over_cases_by_column
 def test_imputing_leaves_the_law_of_rows_as_it_is(
     name: str, n_features: int, rng: np.random.Generator
 ) -> None:
@@ -837,7 +851,7 @@ def test_imputing_leaves_the_law_of_rows_as_it_is(
 
 
 @pytest.mark.parametrize("dtype", [np.int16, np.int32, np.int64])
-@over_cases
+@over_cases_by_column
 def test_only_missing_entries_change(
     name: str, n_features: int, dtype: type, rng: np.random.Generator
 ) -> None:

@@ -207,14 +207,14 @@ def test_parts_take_the_columns_of_their_names(frame: pd.DataFrame) -> None:
         "visits": dps.Poisson(1.0, 1.0),
     }
     for table in (frame, frame.to_dict("series"), frame[["colour", "visits", "height", "size"]]):
-        arranged, rows = dps.Product(**parts).arranged(table)
+        arranged, rows = dps.Product(**parts).read_table(table)
         assert_array_equal(rows, np.transpose([ENCODED[name] for name in parts]))
         assert arranged.categories["colour"] == ["blue", "red"]
         # The same codes in later tables, whatever these hold.
-        _, later = arranged.arranged({**frame[1:2].to_dict("series"), "colour": ["red"]})
+        _, later = arranged.read_table({**frame[1:2].to_dict("series"), "colour": ["red"]})
         assert later[0].tolist()[2] == 1
     with pytest.raises(ValueError, match="observed has 'green' in column 'colour'"):
-        arranged.arranged(frame.assign(colour="green"))
+        arranged.read_table(frame.assign(colour="green"))
 
 
 def test_columns_may_be_named_or_numbered(frame: pd.DataFrame) -> None:
@@ -224,13 +224,13 @@ def test_columns_may_be_named_or_numbered(frame: pd.DataFrame) -> None:
         codes=dps.Categorical(1.0),
         numbers=dps.Normal(**NORMAL),
     )
-    _, rows = named.arranged(frame)
+    _, rows = named.read_table(frame)
     order = ("visits", "colour", "size", "height")
     assert_array_equal(rows, np.transpose([ENCODED[name] for name in order]))
     numbered = dps.Product(
         {"a": [2, 0], "b": 1}, a=dps.DiagNormal(0.0, 1.0, 2.0, 1.0), b=dps.Bernoulli(1.0, 1.0)
     )
-    _, rows = numbered.arranged([[1.0, 0.0, 5.0], [2.0, 1.0, 6.0]])
+    _, rows = numbered.read_table([[1.0, 0.0, 5.0], [2.0, 1.0, 6.0]])
     assert_array_equal(rows, [[5.0, 1.0, 0.0], [6.0, 2.0, 1.0]])
 
 
@@ -249,6 +249,7 @@ def test_columns_are_taken_in_order_by_width() -> None:
         (dps.Product, "parts are missing"),
         (lambda: dps.Product(a=3), "a=3 is not a component"),
         (lambda: dps.Product(a=dps.Product(b=dps.Normal(**NORMAL))), "a is itself a product"),
+        (lambda: dps.Product(a=dps.Multinomial(1.0)), "a is Multinomial"),
         (lambda: dps.Product({"b": 0}, a=dps.Normal(**NORMAL)), "does not name the columns"),
         (lambda: dps.Product({"a": []}, a=dps.Poisson(1.0, 1.0)), "gives a part no column"),
         (
@@ -267,19 +268,19 @@ def test_columns_are_taken_in_order_by_width() -> None:
             "part 'a': observed has 0.5 in column 0",
         ),
         (
-            lambda: dps.Product({"a": "x"}, a=dps.Poisson(1.0, 1.0)).arranged({"y": [1]}),
+            lambda: dps.Product({"a": "x"}, a=dps.Poisson(1.0, 1.0)).read_table({"y": [1]}),
             "columns names 'x', which observed does not have",
         ),
         (
-            lambda: dps.Product(a=dps.Poisson(1.0, 1.0)).arranged({"a": [1], "id": [7]}),
+            lambda: dps.Product(a=dps.Poisson(1.0, 1.0)).read_table({"a": [1], "id": [7]}),
             "observed has a column 'id' that no part",
         ),
         (
-            lambda: dps.Product(a=dps.Poisson(1.0, 1.0)).arranged({"a": ["x"]}),
+            lambda: dps.Product(a=dps.Poisson(1.0, 1.0)).read_table({"a": ["x"]}),
             "observed has a column 'a' of <U1, but its part 'a' is Poisson",
         ),
         (
-            lambda: dps.Product(a=dps.Poisson(1.0, 1.0), b=dps.Normal(**NORMAL)).arranged(
+            lambda: dps.Product(a=dps.Poisson(1.0, 1.0), b=dps.Normal(**NORMAL)).read_table(
                 {"a": [1], "b": [1.0, 2.0]}
             ),
             "observed has columns of shapes",

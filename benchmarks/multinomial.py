@@ -1,0 +1,127 @@
+"""Counts of words: a sweep against the matrix product it cannot do without, and real texts."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+import pymc_dpsplit as dps
+from benchmarks.catalogue import ROOT
+from benchmarks.row import Row
+from benchmarks.subject import Chain, make_sparse_target
+from benchmarks.timing import cpu_seconds, median_seconds
+
+DATA_VARIABLE = "DPSPLIT_DATA"
+_N_OBS, _N_COLUMNS, _N_ENTRIES, _N_CLUSTERS = 100_000, 10_000, 100, 50
+_ITERATIONS = 20
+
+
+class Text(NamedTuple):
+    """A file of documents; most megabytes a process that fits it may hold."""
+
+    title: str
+    file: str
+    most: float | None = None
+
+
+TEXTS = (
+    Text("AP, 2,246 x 10,473", "ap_bow.npz"),
+    Text("20 newsgroups, 18,774 x 55,911", "newsgroups20_bow.npz", 4295.0),
+)
+
+
+def documents(seed: int = 0) -> tuple[sparse.csr_array, np.ndarray]:
+    """Rows of 100 different words of 10,000, with one to three counts each; and their clusters."""
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet(np.full(_N_COLUMNS, 0.1), _N_CLUSTERS)
+    labels = rng.integers(_N_CLUSTERS, size=_N_OBS)
+    # The words that come first in a race have the law of draws without replacement.
+    words = np.empty((_N_OBS, _N_ENTRIES), np.int32)
+    for k in range(_N_CLUSTERS):
+        own = np.flatnonzero(labels == k)
+        for block in np.array_split(own, 20):
+            times = rng.standard_exponential((len(block), _N_COLUMNS), np.float32) / p[k]
+            words[block] = np.argpartition(times, _N_ENTRIES, axis=1)[:, :_N_ENTRIES]
+    counts = rng.integers(1, 4, words.size).astype(np.float64)
+    indptr = np.arange(0, words.size + 1, _N_ENTRIES)
+    made = sparse.csr_array((counts, words.ravel(), indptr), shape=(_N_OBS, _N_COLUMNS))
+    made.sort_indices()
+    return made, labels
+
+
+def _against_product() -> Row:
+    rows, labels = documents()
+    chain = Chain(make_sparse_target(rows, dps.Multinomial(0.1)), labels)
+    table = np.random.default_rng(1).random((_N_COLUMNS, _N_CLUSTERS))
+    product = median_seconds(lambda: rows @ table)
+    ours = median_seconds(chain.sweep)
+    per_row = 1e9 / _N_OBS
+    return Row(
+        name="100,000 rows of 100 non-zeros in 10,000, K = 50: sweep against the product alone",
+        measured=product / ours,
+        unit="x",
+        must=1.4,
+        aim=2.0,
+        note=f"{ours * per_row:.0f} ns per row, SciPy's sparse product {product * per_row:.0f}",
+    )
+
+
+def fit(path: Path) -> None:
+    """Fit a file of documents from one cluster and print CPU seconds, K and megabytes."""
+    rows = sparse.load_npz(path)
+    chain = Chain(make_sparse_target(rows, dps.Multinomial.from_data(rows)), n_start=1)
+    chain.iterate(greedy=True)
+    for iteration in range(_ITERATIONS):
+        if iteration % 10 == 0:
+            chain.replan()
+        chain.iterate(greedy=iteration < _ITERATIONS // 2)
+    iteration_time, sweep_time = cpu_seconds(chain.iterate), median_seconds(chain.sweep)
+    status = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    peak = next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+    print(sweep_time, iteration_time, chain.n_clusters, 1024e-6 * peak)
+
+
+def _text(text: Text) -> Iterator[Row]:
+    folder = Path(os.environ.get(DATA_VARIABLE, ""))
+    folder = folder if folder.is_dir() else folder.parent
+    path = folder / text.file
+    name = f"{text.title}: one sweep"
+    if DATA_VARIABLE not in os.environ or not path.exists():
+        note = f"the variable {DATA_VARIABLE} names no folder with {text.file}"
+        yield Row(name=name, measured=None, unit="ms", note=note)
+        return
+    command = [sys.executable, "-m", "benchmarks.multinomial", str(path)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)
+    sweep, iteration, n_clusters, peak = map(float, done.stdout.split())
+    yield Row(
+        name=name,
+        measured=1e3 * sweep,
+        unit="ms",
+        larger_is_better=False,
+        note=f"one thread, after {_ITERATIONS} iterations from one cluster, K = {n_clusters:.0f}; "
+        f"a whole iteration {1e3 * iteration:.0f} ms",
+    )
+    yield Row(
+        name=f"{text.title}: peak memory",
+        measured=peak,
+        unit="MB",
+        must=text.most,
+        larger_is_better=False,
+        note="resident, imports and data included",
+    )
+
+
+def run() -> Iterator[Row]:
+    """The ratio, then the texts."""
+    yield _against_product()
+    for text in TEXTS:
+        yield from _text(text)
+
+
+if __name__ == "__main__":
+    fit(Path(sys.argv[1]))

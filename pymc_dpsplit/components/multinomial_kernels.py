@@ -1,0 +1,231 @@
+"""Kernels of the Multinomial family, docs/method.md, eq. (60)-(64).
+
+Rows are compressed; what a kernel does with one takes time in proportion to its entries.  What
+it does with a cluster goes through all V columns once.
+
+Layout.  stats: n, sum of the log coefficients of the rows, sums (V).  params: 0, log p (V).
+cache: total, sums (V).  Sums of counts are exact in float64.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from pymc_dpsplit.components import base, optional
+from pymc_dpsplit.kernels.jit import kernel
+from pymc_dpsplit.kernels.random import draw_log_gamma
+from pymc_dpsplit.kernels.sparse_sums import WIDTH, fill_sums, sum_entries
+from pymc_dpsplit.kernels.special import log_rising
+from pymc_dpsplit.kernels.tiles import TILE, fill_range, new_rows, new_scratch
+from pymc_dpsplit.kernels.transposition import transpose_rows
+from pymc_dpsplit.kernels.views import part_of
+
+
+class MultinomialPrior(NamedTuple):
+    """`beta` is float64 of shape (V,), `total` its sum; `shift` is not used."""
+
+    shift: np.ndarray
+    beta: np.ndarray
+    total: float
+
+
+class CountRows(NamedTuple):
+    """Rows (N, V) of counts as kernels read them.
+
+    Attributes
+    ----------
+    indptr, indices, values : ndarrays of int64, int32, int32
+        See `data.sparse_rows.SparseRows`.
+    log_coefficients : ndarray of float64, shape (N,)
+        Log multinomial coefficient of each row, or next to -inf where it is not of counts.
+    shape : tuple of int
+    """
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    values: np.ndarray
+    log_coefficients: np.ndarray
+    shape: tuple[int, int]
+
+
+class RowsInTile(NamedTuple):
+    """A tile: the data, and which rows of them; shape (TILE,)."""
+
+    data: CountRows
+    rows: np.ndarray
+
+
+class Table(NamedTuple):
+    """Log probabilities of all atoms, WIDTH of them side by side.
+
+    Attributes
+    ----------
+    constants : ndarray of float64, shape (B * WIDTH,)
+        What is added to the density of each atom.
+    logs : ndarray of float64, shape (B, V, WIDTH)
+    """
+
+    constants: np.ndarray
+    logs: np.ndarray
+
+
+@base.implements(base.stats_size, MultinomialPrior)
+def _stats_size(prior):
+    return 2 + prior.beta.shape[0]
+
+
+@base.implements(base.params_size, MultinomialPrior)
+def _params_size(prior):
+    return 1 + prior.beta.shape[0]
+
+
+@base.implements(base.cache_size, MultinomialPrior)
+def _cache_size(prior):
+    return 1 + prior.beta.shape[0]
+
+
+@base.implements(optional.begin_tile, MultinomialPrior)
+def _begin_tile(prior, data):
+    return RowsInTile(data, new_rows())
+
+
+@base.implements(base.load_tile, MultinomialPrior)
+def _load_tile(prior, data, rows, tile):
+    for t in range(TILE):
+        tile.rows[t] = rows[t]
+
+
+@base.implements(base.fill_log_density, MultinomialPrior)
+def _fill_log_density(prior, tile, params, out, scratch):
+    data = tile.data
+    logs = part_of(params, 1, prior.beta.shape[0])
+    for t in range(TILE):
+        i = tile.rows[t]
+        total = sum_entries(data.indices, data.values, data.indptr[i], data.indptr[i + 1], logs)
+        out[t] = (params[0] + data.log_coefficients[i]) + total
+
+
+@base.implements(optional.find_table, MultinomialPrior)
+def _find_table(prior, params):
+    n_atoms, n_columns = params.shape[0], prior.beta.shape[0]
+    n_blocks = (n_atoms + WIDTH - 1) // WIDTH
+    constants = np.zeros(n_blocks * WIDTH)
+    # In whole cache lines.
+    n_numbers = n_blocks * n_columns * WIDTH
+    roomy = new_scratch((n_numbers + TILE - 1) // TILE)
+    roomy[:] = 0.0
+    logs = roomy[:n_numbers].reshape(n_blocks, n_columns, WIDTH)
+    for k in range(n_atoms):
+        constants[k] = params[k, 0]
+        block, a = logs[k // WIDTH], k % WIDTH
+        for v in range(n_columns):
+            block[v, a] = params[k, 1 + v]
+    return Table(constants, logs)
+
+
+@base.implements(optional.fill_by_table, MultinomialPrior)
+def _fill_by_table(prior, data, start, stop, table, out):
+    rows, places, nothing = new_rows(), np.arange(TILE), np.zeros(WIDTH)
+    sums, own = new_scratch(WIDTH).reshape(TILE, WIDTH), new_scratch(1)
+    # All rows pass by one block of atoms, which stays in the cache, before the next.
+    for block in range(table.logs.shape[0]):
+        logs = table.logs[block]
+        for tile in range((stop - start + TILE - 1) // TILE):
+            fill_range(rows, start + tile * TILE, stop)
+            fill_sums(data.indptr, data.indices, data.values, rows, logs, sums)
+            for t in range(TILE):
+                own[t] = data.log_coefficients[rows[t]]
+            by_atom = out[tile, block * WIDTH : (block + 1) * WIDTH]
+            transpose_rows(sums, nothing, places, by_atom.reshape(WIDTH * TILE))
+            for a in range(WIDTH):
+                constant = table.constants[block * WIDTH + a]
+                for t in range(TILE):
+                    by_atom[a, t] += constant + own[t]
+
+
+@base.implements(base.add_row, MultinomialPrior)
+def _add_row(prior, data, i, stats):
+    stats[0] += 1.0
+    stats[1] += data.log_coefficients[i]
+    for j in range(data.indptr[i], data.indptr[i + 1]):
+        stats[2 + np.uint32(data.indices[j])] += data.values[j]
+
+
+@base.implements(base.log_marginal, MultinomialPrior)
+def _log_marginal(prior, stats):
+    """Log marginal likelihood, eq. (62)."""
+    total, n_counts = stats[1], 0.0
+    for v in range(prior.beta.shape[0]):
+        n = stats[2 + v]
+        if n > 0.0:
+            n_counts += n
+            total += log_rising(prior.beta[v], n)
+    return total - log_rising(prior.total, n_counts)
+
+
+@base.implements(base.draw_parameters, MultinomialPrior)
+def _draw_parameters(prior, stats, rng, params):
+    n_columns = prior.beta.shape[0]
+    highest = -np.inf
+    for v in range(n_columns):
+        log_gamma = draw_log_gamma(rng, prior.beta[v] + stats[2 + v])
+        params[1 + v] = log_gamma
+        highest = max(highest, log_gamma)
+    total = 0.0
+    for v in range(n_columns):
+        total += math.exp(params[1 + v] - highest)
+    log_total = highest + math.log(total)
+    params[0] = 0.0
+    for v in range(n_columns):
+        params[1 + v] -= log_total
+
+
+@base.implements(base.mean_parameters, MultinomialPrior)
+def _mean_parameters(prior, stats, params):
+    total = 0.0
+    for v in range(prior.beta.shape[0]):
+        total += prior.beta[v] + stats[2 + v]
+    log_total = math.log(total)
+    params[0] = 0.0
+    for v in range(prior.beta.shape[0]):
+        params[1 + v] = math.log(prior.beta[v] + stats[2 + v]) - log_total
+
+
+@base.implements(base.fill_cache, MultinomialPrior)
+def _fill_cache(prior, stats, cache):
+    cache[0] = 0.0
+    for v in range(prior.beta.shape[0]):
+        cache[0] += stats[2 + v]
+        cache[1 + v] = stats[2 + v]
+
+
+@kernel
+def _change(data, i, cache, sign):
+    """Add the counts of an observation, times `sign`, to a cache."""
+    for j in range(data.indptr[i], data.indptr[i + 1]):
+        by = sign * data.values[j]
+        cache[0] += by
+        cache[1 + np.int64(data.indices[j])] += by
+
+
+@base.implements(base.cache_add, MultinomialPrior)
+def _cache_add(prior, data, i, cache):
+    _change(data, i, cache, 1.0)
+
+
+@base.implements(base.cache_remove, MultinomialPrior)
+def _cache_remove(prior, data, i, cache):
+    _change(data, i, cache, -1.0)
+    return True
+
+
+@base.implements(base.log_predictive, MultinomialPrior)
+def _log_predictive(prior, data, i, cache):
+    """Dirichlet-multinomial predictive probability, eq. (63)."""
+    total, n_counts = data.log_coefficients[i], 0.0
+    for j in range(data.indptr[i], data.indptr[i + 1]):
+        v, n = np.int64(data.indices[j]), np.float64(data.values[j])
+        n_counts += n
+        total += log_rising(prior.beta[v] + cache[1 + v], n)
+    return total - log_rising(prior.total + cache[0], n_counts)

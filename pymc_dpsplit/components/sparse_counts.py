@@ -1,0 +1,118 @@
+"""Counts as a SciPy sparse matrix, or as an array, brought to one sparse form."""
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse, special
+
+from pymc_dpsplit.data.blocks import blocks_of
+from pymc_dpsplit.data.sparse_rows import Rows, SparseRows, plain, row_of_each, row_totals
+
+# Kernels read counts as int32.
+MOST = 2**31 - 1
+
+
+def is_sparse(observed: Any) -> bool:
+    """Whether a value is a sparse matrix or array of SciPy, of any format."""
+    return bool(sparse.issparse(observed))
+
+
+def rows_of_sparse(observed: Any) -> SparseRows:
+    """Check a sparse matrix of counts and compress it row by row.
+
+    Parameters
+    ----------
+    observed : SciPy sparse matrix or array, shape (N, V)
+
+    Returns
+    -------
+    SparseRows
+        Of arrays of its own: entries that stand twice are added up, zeros left out.
+
+    Raises
+    ------
+    ValueError
+        With one sentence that names the fault and the remedy.
+    """
+    if observed.ndim != 2 or 0 in observed.shape:
+        raise ValueError(
+            f"observed is sparse of shape {observed.shape}; give a matrix (N, V) of at least one "
+            "row and one column."
+        )
+    if observed.dtype.kind not in "biuf":
+        raise ValueError(
+            f"observed is sparse of dtype {observed.dtype}, which is not numeric; give counts, "
+            "whole numbers from 0."
+        )
+    rows = sparse.csr_array(observed, dtype=np.float64, copy=True)
+    rows.sum_duplicates()
+    _refuse_entries(rows)
+    rows.eliminate_zeros()
+    n_rows, n_columns = rows.shape
+    return plain(
+        SparseRows(
+            rows.indptr.astype(np.int64),
+            rows.indices.astype(np.int32),
+            rows.data.astype(np.int32),
+            (int(n_rows), int(n_columns)),
+        )
+    )
+
+
+def _refuse_entries(rows: Any) -> None:
+    values = rows.data
+    n_missing = int(np.isnan(values).sum())
+    if n_missing:
+        raise ValueError(
+            f"observed has {n_missing} NaN entr{'y' if n_missing == 1 else 'ies'}, which nobody "
+            "can impute here; drop those rows or fill them in first."
+        )
+    wrong = np.flatnonzero((values < 0) | (values != np.floor(values)) | (values > MOST))
+    if len(wrong):
+        value, column = values[wrong[0]], rows.indices[wrong[0]]
+        raise ValueError(
+            f"observed has {value:g} in column {column}; give counts, whole numbers from 0 to "
+            f"{MOST}."
+        )
+
+
+def is_no_count(values: np.ndarray) -> np.ndarray:
+    """Where numbers are no counts; NaN is one."""
+    return (values < 0) | (values > MOST) | (values != np.floor(values))
+
+
+def compressed(rows: Rows) -> tuple[SparseRows, np.ndarray]:
+    """Compress rows, and say which of them hold something that is no count.
+
+    Parameters
+    ----------
+    rows : SparseRows, or ndarray of float64 or float32, shape (N, V)
+
+    Returns
+    -------
+    SparseRows
+        Without what is no count.
+    is_wrong : ndarray of bool, shape (N,)
+    """
+    if isinstance(rows, SparseRows):
+        return plain(rows), np.zeros(rows.shape[0], bool)
+    is_wrong = np.zeros(len(rows), bool)
+    lengths, indices, values = [], [], []
+    for block in blocks_of(rows.shape):
+        wrong = is_no_count(rows[block])
+        is_wrong[block] = wrong.any(1)
+        kept = np.where(wrong, 0.0, rows[block])
+        lengths.append(np.count_nonzero(kept, axis=1))
+        _, columns = np.nonzero(kept)
+        indices.append(columns.astype(np.int32))
+        values.append(kept[kept != 0].astype(np.int32))
+    indptr = np.concatenate(([0], np.cumsum(np.concatenate(lengths)))).astype(np.int64)
+    found = SparseRows(indptr, np.concatenate(indices), np.concatenate(values), rows.shape)
+    return plain(found), is_wrong
+
+
+def log_coefficients(rows: SparseRows) -> np.ndarray:
+    """Log multinomial coefficient (N,) of each row: log n! less log x! of each of its counts."""
+    factorials = special.gammaln(rows.values + 1.0)
+    own = np.bincount(row_of_each(rows), weights=factorials, minlength=rows.shape[0])
+    return special.gammaln(row_totals(rows) + 1.0) - own

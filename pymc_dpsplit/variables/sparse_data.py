@@ -1,0 +1,84 @@
+"""Sparse data as variables of the graph: compressed, behind an array that is seldom computed.
+
+PyMC wants the values of an observed variable to be an array.  That array is an expression of the
+compressed rows: whoever knows this reads these instead, and nobody else asks for more than its
+shape, but for the group `observed_data` of a trace.
+"""
+
+from collections.abc import Sequence
+from typing import Any, override
+
+from pytensor.graph.basic import Apply, Variable
+from pytensor.tensor.sharedvar import TensorSharedVariable
+from pytensor.tensor.type import TensorType
+
+from pymc_dpsplit.data.fixed_rows import fixed
+from pymc_dpsplit.data.sparse_rows import SparseRows, as_array
+from pymc_dpsplit.variables.object_mode import ObjectModeOp
+
+# Bytes above which the array is not made.
+_MOST = 2**26
+
+
+class ExpandedRows(ObjectModeOp):
+    """The array (N, V) that sparse rows stand for; inputs are the parts of `SparseRows`.
+
+    Parameters
+    ----------
+    n_features : int
+        Number of columns V.
+    """
+
+    __props__ = ("n_features",)
+
+    def __init__(self, n_features: int) -> None:
+        self.n_features = n_features
+
+    @override
+    def make_node(self, *inputs: Any) -> Apply:
+        length = inputs[0].type.shape[0]
+        n_rows = None if length is None else length - 1
+        return Apply(self, list(inputs), [TensorType("float64", (n_rows, self.n_features))()])
+
+    def infer_shape(self, node: Apply, shapes: Any) -> list[Any]:
+        return [(shapes[0][0] - 1, self.n_features)]
+
+    @override
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Any) -> None:
+        rows = self.rows_of(inputs)
+        if 8 * rows.shape[0] * rows.shape[1] > _MOST:
+            # A TypeError is what PyMC expects of data that cannot be put in a trace.
+            raise TypeError(
+                f"sparse data of shape {rows.shape} are too large for an array; read the matrix "
+                "itself."
+            )
+        output_storage[0][0] = as_array(rows)
+
+    def rows_of(self, parts: Sequence[Any]) -> SparseRows:
+        """Rows with these parts."""
+        indptr, indices, values = parts
+        return SparseRows(indptr, indices, values, (len(indptr) - 1, self.n_features))
+
+
+def expanded(rows: SparseRows) -> Variable:
+    """Sparse rows as a variable, which like dense ones are shared and not copied."""
+    parts = []
+    for part in rows.parts:
+        kind = TensorType(part.dtype, shape=part.shape)
+        parts.append(TensorSharedVariable(kind, fixed(part), strict=True))
+    op = ExpandedRows(rows.shape[1])
+    out: Any = op(*parts)
+    return out
+
+
+def is_expanded(variable: Any) -> bool:
+    """Whether a variable is the array of sparse rows."""
+    node = variable.owner
+    return node is not None and isinstance(node.op, ExpandedRows)
+
+
+def rows_behind(variable: Any) -> SparseRows:
+    """Sparse rows of which a variable is the array."""
+    node = variable.owner
+    rows: SparseRows = node.op.rows_of([part.get_value(borrow=True) for part in node.inputs])
+    return rows
