@@ -8,6 +8,7 @@ from pymc_dpsplit.components.diag_normal import DiagNormal
 from pymc_dpsplit.components.mv_normal import MvNormal
 from pymc_dpsplit.components.normal import Normal
 from pymc_dpsplit.components.poisson import Poisson
+from pymc_dpsplit.generic.component import Component
 from pymc_dpsplit.mixture import DPMixture
 from pymc_dpsplit.posterior.diagnose import diagnose
 from pymc_dpsplit.posterior.labels import sample_labels
@@ -22,6 +23,7 @@ __all__ = [
     "Bernoulli",
     "Categorical",
     "Checkpoint",
+    "Component",
     "DPMixture",
     "DPSplitMerge",
     "DiagNormal",

@@ -9,6 +9,7 @@ import math
 import numpy as np
 from arviz_stats.base import array_stats  # type: ignore[attr-defined]
 
+from pymc_dpsplit.components.generic import GenericPrior
 from pymc_dpsplit.moves.focus import choose_focus, log_founding_odds
 from pymc_dpsplit.sampler import ChainState, Plan, Target
 
@@ -90,7 +91,8 @@ def make_plan(
     focus = np.empty(0, np.int64)
     n_features, n_clusters = target.data.shape[1], len(state.stats)
     sweep = _sweep_cost(target, n_clusters)
-    if kernel_name != "collapsed" and n_features >= _FOCUS_FROM_FEATURES:
+    may_scan = kernel_name != "collapsed" and not isinstance(target.prior, GenericPrior)
+    if may_scan and n_features >= _FOCUS_FROM_FEATURES:
         odds = log_founding_odds(target.prior, target.data, state.stats, target.alpha)
         share = min(_FOCUS_SHARE, _FOCUS_ROWS / len(target.data))
         focus = choose_focus(odds, int(share * sweep / _visit_cost(n_features, n_clusters)))

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pymc_dpsplit.components.generic import GenericPrior, empty_pool, keep_parameters
 from pymc_dpsplit.kernels.jit import kernel
 from pymc_dpsplit.moves.anchored import anchored_attempt
 from pymc_dpsplit.moves.assignment import (
@@ -27,10 +28,11 @@ from pymc_dpsplit.moves.assignment import (
 from pymc_dpsplit.moves.collapsed import collapsed_scan, collapsed_sweep
 from pymc_dpsplit.moves.greedy import greedy_attempt
 from pymc_dpsplit.moves.informed import informed_attempt
+from pymc_dpsplit.moves.kept_parameters import fit_pilots, update_parameters
 from pymc_dpsplit.moves.measure import draw_measure
 from pymc_dpsplit.moves.partition import gather_stats
 from pymc_dpsplit.moves.pruning import plan_pruning
-from pymc_dpsplit.moves.start import assign_to_centres, draw_n_start
+from pymc_dpsplit.moves.start import assign_to_centres, draw_n_start, nearest_centre
 
 _GREEDY_ATTEMPTS = 10
 
@@ -96,6 +98,8 @@ def start(target: Target, rng: np.random.Generator, n_start: int | None = None) 
     n_centres = draw_n_start(rng, n_obs) if n_start is None else min(n_start, n_obs)
     centres = rng.choice(n_obs, n_centres, replace=False)
     labels = np.zeros(n_obs, np.int32)
+    if isinstance(target.prior, GenericPrior):
+        return resume(target, nearest_centre(target.prior, target.data, centres))
     assign_to_centres(target.prior, target.data, centres, labels)
     return resume(target, labels)
 
@@ -114,6 +118,8 @@ def resume(target: Target, labels: np.ndarray) -> ChainState:
     ChainState
     """
     own = np.ascontiguousarray(labels, dtype=np.int32)
+    if isinstance(target.prior, GenericPrior):
+        return ChainState(own, fit_pilots(target.prior, target.data, own, int(own.max()) + 1))
     return ChainState(own, gather_stats(target.prior, target.data, own, int(own.max()) + 1))
 
 
@@ -180,6 +186,25 @@ def _iterate_collapsed(prior, data, labels, stats, alpha, rng, plan, tally):
     return stats
 
 
+@kernel
+def _keep(prior, params, renumbered, stats):
+    keep_parameters(prior, params, renumbered, stats)
+
+
+@kernel
+def _finish_kept(prior, data, labels, stats, alpha, rng, plan, tally):
+    """The moves of an iteration after the sweep, of families whose parameters are kept."""
+    return update_parameters(prior, data, labels, stats, rng)
+
+
+@kernel
+def _iterate_kept(prior, data, labels, stats, alpha, rng, plan, tally):
+    for _ in range(plan.n_iterations):
+        stats = slice_sweep(prior, data, labels, stats, alpha, rng)
+        stats = _finish_kept(prior, data, labels, stats, alpha, rng, plan, tally)
+    return stats
+
+
 def threaded_sweep(
     target: Target, state: ChainState, rng: np.random.Generator, pool: ThreadPoolExecutor
 ) -> np.ndarray:
@@ -217,6 +242,7 @@ def threaded_sweep(
     totals, renumbered = total_strips(strip_stats)
     if len(renumbered) > len(totals):
         share(renumber, labels, renumbered)
+    _keep(prior, params, renumbered, totals)
     return totals
 
 
@@ -232,6 +258,8 @@ KERNELS: dict[str, KernelForm] = {
     "collapsed": KernelForm(_iterate_collapsed, None),
 }
 GREEDY = KernelForm(_iterate_greedy, _finish_greedy)
+# What takes their place where nothing can be integrated out.
+_KEPT = KernelForm(_iterate_kept, _finish_kept)
 
 
 def advance(
@@ -265,6 +293,9 @@ def advance(
     prior, data, alpha = target
     labels, stats = state.labels.copy(), state.stats
     tally = np.zeros(4, np.int64)
+    if isinstance(prior, GenericPrior):
+        form = _KEPT
+        empty_pool(prior)
     if pool is None or form.finish is None or strip_count(labels.shape[0]) == 1:
         stats = form.iterate(prior, data, labels, stats, alpha, rng, plan, tally)
         return ChainState(labels, stats), tally

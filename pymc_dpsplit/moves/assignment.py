@@ -18,6 +18,7 @@ from pymc_dpsplit.components.base import (
     stats_size,
     tile_size,
 )
+from pymc_dpsplit.components.generic import keep_parameters
 from pymc_dpsplit.kernels.jit import kernel
 from pymc_dpsplit.kernels.random import draw_key, hash_uniform
 from pymc_dpsplit.kernels.sharing import take_next
@@ -222,12 +223,12 @@ def total_strips(strip_stats):
     -------
     totals : ndarray of float64, shape (K, S)
     renumbered : ndarray of int32, shape (A,)
-        Cluster of each atom that has observations.
+        Cluster of each atom, -1 for those without observations.
     """
     totals = strip_stats[0].copy()
     for s in range(1, strip_stats.shape[0]):
         totals += strip_stats[s]
-    renumbered = np.empty(totals.shape[0], np.int32)
+    renumbered = np.full(totals.shape[0], -1, np.int32)
     n_clusters = 0
     for k in range(totals.shape[0]):
         if totals[k, 0] > 0.0:
@@ -271,4 +272,5 @@ def slice_sweep(prior, data, labels, stats, alpha, rng):
     totals, renumbered = total_strips(strip_stats)
     if renumbered.shape[0] > totals.shape[0]:
         renumber(labels, renumbered, new_counter())
+    keep_parameters(prior, params, renumbered, totals)
     return totals

@@ -10,16 +10,15 @@ from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.shape import specify_shape
 
-from pymc_dpsplit.components.base import Component
+from pymc_dpsplit.components.base import Component, Values
+from pymc_dpsplit.components.non_conjugate import NonConjugate
 
 
 def checked_hyperparameters(component: Component, n_features: int, model: Model) -> list[Variable]:
     """Return the hyperparameters as float64 graphs of the shapes that the family wants."""
     given = component.hyperparameters
     # Legal stand-ins for the variables, so that the family can check the numbers beside them.
-    sample = np.repeat([[0.0], [1.0]], n_features, axis=1)
-    sample = sample if component.row_ndim else sample[:, 0]
-    stand_ins = type(component).from_data(sample).hyperparameters
+    stand_ins = _stand_ins(component, n_features)
     are_variables = {key: isinstance(value, Variable) for key, value in given.items()}
     numbers = {key: stand_ins[key] if are_variables[key] else given[key] for key in given}
     checked = component.check(numbers, n_features)
@@ -32,6 +31,14 @@ def checked_hyperparameters(component: Component, n_features: int, model: Model)
         else:
             graphs.append(pt.constant(checked[key]))
     return graphs
+
+
+def _stand_ins(component: Component, n_features: int) -> Values:
+    if isinstance(component, NonConjugate):
+        return component.stand_ins(n_features)
+    sample = np.repeat([[0.0], [1.0]], n_features, axis=1)
+    sample = sample if component.row_ndim else sample[:, 0]
+    return type(component).from_data(sample).hyperparameters
 
 
 def refuse_strangers(key: str, value: Variable, model: Model) -> None:

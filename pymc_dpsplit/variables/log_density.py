@@ -8,9 +8,10 @@ from pytensor.graph.basic import Apply, Variable
 from pytensor.tensor.type import TensorType
 
 from pymc_dpsplit.components.base import Component
+from pymc_dpsplit.components.non_conjugate import NonConjugate
 from pymc_dpsplit.data.blocks import column_means, count_where
 from pymc_dpsplit.data.fixed_rows import read_only
-from pymc_dpsplit.moves.density import fill_log_mixture
+from pymc_dpsplit.moves.density import fill_log_mixture, fill_log_mixture_from
 from pymc_dpsplit.moves.patterns import patterns_of
 from pymc_dpsplit.variables.inputs import named_parameters
 from pymc_dpsplit.variables.object_mode import ObjectModeOp
@@ -58,8 +59,12 @@ def log_mixture_density(
     params = component.pack(parameters, shift)
     with np.errstate(divide="ignore"):
         log_weights, log_rest = np.log(weights), float(np.log(remainder))
-    out = np.empty(len(rows))
-    fill_log_mixture(prior, read_only(rows), log_weights, params, log_rest, out)
+    out, data = np.empty(len(rows)), read_only(rows)
+    if isinstance(component, NonConjugate):
+        log_alone = component.log_prior_predictive(rows, values)
+        fill_log_mixture_from(prior, data, log_alone, log_weights, params, log_rest, out)
+    else:
+        fill_log_mixture(prior, data, log_weights, params, log_rest, out)
     return out
 
 
