@@ -28,13 +28,15 @@ from pymc_dpsplit.moves.assignment import (
 from pymc_dpsplit.moves.collapsed import collapsed_scan, collapsed_sweep
 from pymc_dpsplit.moves.greedy import greedy_attempt
 from pymc_dpsplit.moves.informed import informed_attempt
+from pymc_dpsplit.moves.kept_greedy import kept_greedy_attempt
 from pymc_dpsplit.moves.kept_parameters import fit_pilots, update_parameters
+from pymc_dpsplit.moves.kept_split import joint_attempt
 from pymc_dpsplit.moves.measure import draw_measure
 from pymc_dpsplit.moves.partition import gather_stats
 from pymc_dpsplit.moves.pruning import plan_pruning
 from pymc_dpsplit.moves.start import assign_to_centres, draw_n_start, nearest_centre
 
-_GREEDY_ATTEMPTS = 10
+_GREEDY_ATTEMPTS, _KEPT_GREEDY_ATTEMPTS = 10, 4
 
 
 class ChainState(NamedTuple):
@@ -142,14 +144,17 @@ class Plan(NamedTuple):
 
 
 @kernel
+def _whole(number, rng):
+    """Round a number up or down at random, so that its mean stays."""
+    return int(number) + (1 if rng.random() < number - int(number) else 0)
+
+
+@kernel
 def _finish_exact(prior, data, labels, stats, alpha, rng, plan, tally):
     """The moves of an exact iteration after the slice sweep."""
     if plan.focus.shape[0] > 0:
         stats = collapsed_scan(prior, data, labels, stats, plan.focus, alpha, rng)
-    n_attempts = int(plan.attempts)
-    if rng.random() < plan.attempts - n_attempts:
-        n_attempts += 1
-    for _ in range(n_attempts):
+    for _ in range(_whole(plan.attempts, rng)):
         if rng.random() < 0.5:
             stats = anchored_attempt(prior, data, labels, stats, alpha, rng, tally)
         else:
@@ -194,7 +199,25 @@ def _keep(prior, params, renumbered, stats):
 @kernel
 def _finish_kept(prior, data, labels, stats, alpha, rng, plan, tally):
     """The moves of an iteration after the sweep, of families whose parameters are kept."""
+    stats = update_parameters(prior, data, labels, stats, rng)
+    for _ in range(_whole(plan.attempts, rng)):
+        stats = joint_attempt(prior, data, labels, stats, alpha, rng, tally)
+    return stats
+
+
+@kernel
+def _finish_kept_greedy(prior, data, labels, stats, alpha, rng, plan, tally):
+    """The same in early tuning; not invariant."""
+    stats = update_parameters(prior, data, labels, stats, rng)
+    for _ in range(_KEPT_GREEDY_ATTEMPTS):
+        stats = kept_greedy_attempt(prior, data, labels, stats, alpha, rng, tally)
     return update_parameters(prior, data, labels, stats, rng)
+
+
+@kernel
+def _iterate_kept_greedy(prior, data, labels, stats, alpha, rng, plan, tally):
+    stats = slice_sweep(prior, data, labels, stats, alpha, rng)
+    return _finish_kept_greedy(prior, data, labels, stats, alpha, rng, plan, tally)
 
 
 @kernel
@@ -260,6 +283,7 @@ KERNELS: dict[str, KernelForm] = {
 GREEDY = KernelForm(_iterate_greedy, _finish_greedy)
 # What takes their place where nothing can be integrated out.
 _KEPT = KernelForm(_iterate_kept, _finish_kept)
+_KEPT_GREEDY = KernelForm(_iterate_kept_greedy, _finish_kept_greedy)
 
 
 def advance(
@@ -294,12 +318,12 @@ def advance(
     labels, stats = state.labels.copy(), state.stats
     tally = np.zeros(4, np.int64)
     if isinstance(prior, GenericPrior):
-        form = _KEPT
+        form = _KEPT_GREEDY if form is GREEDY else _KEPT
         empty_pool(prior)
     if pool is None or form.finish is None or strip_count(labels.shape[0]) == 1:
         stats = form.iterate(prior, data, labels, stats, alpha, rng, plan, tally)
         return ChainState(labels, stats), tally
-    for _ in range(1 if form is GREEDY else plan.n_iterations):
+    for _ in range(1 if form in (GREEDY, _KEPT_GREEDY) else plan.n_iterations):
         stats = threaded_sweep(target, ChainState(labels, stats), rng, pool)
         stats = form.finish(prior, data, labels, stats, alpha, rng, plan, tally)
     return ChainState(labels, stats), tally
