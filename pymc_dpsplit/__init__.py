@@ -7,6 +7,7 @@ from pymc_dpsplit.components.categorical import Categorical
 from pymc_dpsplit.components.diag_normal import DiagNormal
 from pymc_dpsplit.components.mv_normal import MvNormal
 from pymc_dpsplit.components.normal import Normal
+from pymc_dpsplit.components.normal_mean import NormalMean
 from pymc_dpsplit.components.poisson import Poisson
 from pymc_dpsplit.generic.component import Component
 from pymc_dpsplit.mixture import DPMixture
@@ -29,6 +30,7 @@ __all__ = [
     "DiagNormal",
     "MvNormal",
     "Normal",
+    "NormalMean",
     "Poisson",
     "diagnose",
     "plot_density",

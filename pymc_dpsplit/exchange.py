@@ -13,6 +13,7 @@ import numpy as np
 
 from pymc_dpsplit import sampler
 from pymc_dpsplit.components.base import Component
+from pymc_dpsplit.components.given import given
 from pymc_dpsplit.data.fixed_rows import read_only
 from pymc_dpsplit.moves.forward import draw_labelled_rows, draw_labels, with_new_clusters
 from pymc_dpsplit.moves.patterns import Incomplete, log_density_of_present
@@ -67,6 +68,7 @@ def exchange(
     present : LikelyRows
     n_accepted : int
     """
+    component = given(component, values)
     measure = sampler.measure(target, state, rng)
     parameters = component.unpack(measure.params, target.prior.shift)
     n_obs, shape = len(present.rows), present.rows.shape
@@ -118,18 +120,19 @@ def exchange_incomplete(
     n_accepted : int
     """
     where, is_missing = incomplete
+    component = given(component, values)
     measure = sampler.measure(target, state, rng)
     proposed = draw_labels(rng, len(where), target.alpha, measure.weights)
     parameters = with_new_clusters(
         rng, component, component.unpack(measure.params, target.prior.shift), values, proposed
     )
     labels = measure.rank[state.labels]
-    known = component, rows[where], is_missing, parameters
-    log_ratio = log_density_of_present(*known, proposed)
-    log_ratio -= log_density_of_present(*known, labels[where])
+    present = component, rows[where], is_missing, parameters, values
+    log_ratio = log_density_of_present(*present, proposed)
+    log_ratio -= log_density_of_present(*present, labels[where])
     accepted = -rng.standard_exponential(len(where)) < log_ratio
     labels[where] = np.where(accepted, proposed, labels[where])
-    completed = component.draw_missing(rng, *known[1:], labels[where])
+    completed = component.draw_missing(rng, rows[where], is_missing, parameters, labels[where])
     data = target.data.copy()
     data[where] = completed
     target = target._replace(data=read_only(data))

@@ -71,7 +71,8 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
         or masked are missing: the step imputes them as ``{name}_unobserved``, in the order of rows
         and then features.  Data less a mean that depends on other variables, as in
         ``y - X @ beta``, make the mixture one of the errors of a regression; the model then also
-        has ``{name}_labels``.  Without `observed` the mixture is latent.
+        has ``{name}_labels``, as it has where the density of a row holds a variable (`sigma` of
+        `NormalMean`).  Without `observed` the mixture is latent.
     dims : str or sequence of str, optional
         Names of the dimensions of `observed`, or of the latent variable.  Parameters use that of
         the features too; without it they use ``{name}_feature``.
@@ -149,9 +150,10 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
     occupied = measure[: op.n_measure]
     given = [concentration, *occupied, *hyperparameters]
     extra = _extras(name, data, measure, given, bare, data_dims, model)
-    rows = MixtureRows(target, bare, n_features, data.dtype, tuple(extra))
+    is_latent = data.data is None
+    rows = MixtureRows(target, bare, n_features, data.dtype, is_latent, tuple(extra))
     x: Any = rows(_new_rng(), _number_of_rows(data, data_dims, model), *given, *extra.values())
-    if data.data is None:
+    if is_latent:
         return model.register_rv(x, name, dims=data_dims)
     return register_observed(x, name, data, data_dims, model)
 
@@ -198,10 +200,11 @@ def _checked_data(
     observed: Any, component: Component, shape: Any, dims: Any, model: Model
 ) -> Observed:
     """Take `observed` apart, or find the shape of a latent variable."""
-    if observed is None and component.is_discrete:
+    if observed is None and (component.is_discrete or component.is_bounded):
+        kind = "whole" if component.is_discrete else "bounded"
         raise ValueError(
             f"observed is missing, and rows of {type(component).__name__} cannot be latent, as no "
-            "step moves whole numbers; pass observed=."
+            f"step moves {kind} numbers; pass observed=."
         )
     if observed is None:
         return latent_rows(*_latent_shape(component, shape, dims, model), component)
@@ -407,6 +410,6 @@ def _extras(
         dim = f"{model.name_for(name)}_hole"
         model.add_coord(dim, names_of_holes(data, data_dims, model))
         model.register_rv(entries, f"{name}_unobserved", dims=(dim,))
-        if data.mean is not None:
+        if data.is_labelled:
             extra["unobserved"] = entries
     return extra

@@ -22,6 +22,7 @@ from rich.table import Column
 
 from pymc_dpsplit import sampler
 from pymc_dpsplit.components.generic import GenericPrior
+from pymc_dpsplit.components.given import given
 from pymc_dpsplit.components.non_conjugate import NonConjugate
 from pymc_dpsplit.data.blocks import column_means
 from pymc_dpsplit.data.fixed_rows import read_only
@@ -281,7 +282,7 @@ class DPSplitMerge(BlockedStep):
         stats = stats_of(self.mixture.name, target, state, tally, plan.n_iterations, n_exchanged)
         if self.options.keep_labels:
             stats[f"{self.mixture.name}_labels"] = labels_stat(state)
-        values = self._redrawn(target, state, reading.rows, point)
+        values = self._redrawn(target, state, reading, point)
         self._remember(stats)
         stats[f"{self.mixture.name}_seconds"] = time.perf_counter() - began
         return {**point, **concentration, **values}, [stats]
@@ -340,13 +341,13 @@ class DPSplitMerge(BlockedStep):
         self,
         target: sampler.Target,
         state: sampler.ChainState,
-        rows: np.ndarray,
+        reading: Reading,
         point: dict[str, np.ndarray],
     ) -> dict[str, np.ndarray]:
         """Draw the measure given the partition, and what is missing given both."""
-        mixture = self.mixture
+        mixture, component = self.mixture, given(self.mixture.component, reading.values)
         measure = sampler.measure(target, state, self.rng)
-        parameters = mixture.component.unpack(measure.params, self._shift)
+        parameters = component.unpack(measure.params, self._shift)
         needs_labels = mixture.is_labelled or mixture.unobserved is not None
         labels = measure.rank[state.labels] if needs_labels else state.labels
         values = mixture.point_values(
@@ -354,9 +355,8 @@ class DPSplitMerge(BlockedStep):
         )
         if mixture.unobserved is not None:
             name = mixture.value_names["unobserved"]
-            values[name] = impute(
-                mixture.component, rows, point[name], self._incomplete, parameters, labels, self.rng
-            )
+            known = reading.rows, point[name], self._incomplete
+            values[name] = impute(component, *known, parameters, labels, self.rng)
         return values
 
     def _chain_state(

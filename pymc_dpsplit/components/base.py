@@ -50,8 +50,15 @@ class Component(ABC):
     ----------
     row_ndim : int
         0 if one observation is a scalar, 1 if it is a vector of D features.
-    is_discrete : bool
-        Whether observations are whole numbers, which no other step moves.
+    is_discrete, is_bounded : bool
+        Whether observations are whole numbers, or must lie in a part of the real line: such rows
+        no other step moves, so that they can neither be latent nor have a mean of their own.
+    examples : tuple of float
+        Two different entries that observations may have.
+    likelihood_arguments : tuple of str
+        Hyperparameters that the density of rows holds, beside the parameters of the cluster; an
+        instance may have its own.  Methods read them off `hyperparameters`, see
+        `components.given`; where one is a variable, labels are in what other steps see.
     parameters : dict
         Name of each cluster parameter to its number of dimensions of length D.
     natural_ndims : dict
@@ -60,6 +67,9 @@ class Component(ABC):
 
     row_ndim: ClassVar[int]
     is_discrete: ClassVar[bool] = False
+    is_bounded: ClassVar[bool] = False
+    examples: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    likelihood_arguments: tuple[str, ...] = ()
     parameters: ClassVar[dict[str, int]]
     natural_ndims: ClassVar[dict[str, int]]
 
@@ -163,17 +173,7 @@ class Component(ABC):
 
         Only the step of the mixture moves cluster parameters, so nobody needs a gradient with
         respect to them, and linear algebra over clusters is done here, in NumPy: PyTensor
-        takes some ten seconds to compile it.
-
-        Parameters
-        ----------
-        parameters : mapping
-            Name to ndarray of float64 (K, ...), for each of `parameters`.
-
-        Returns
-        -------
-        dict
-            Name to ndarray of float64 (K, ...), for each of `natural_ndims`.
+        takes some ten seconds to compile it.  Arrays are (K, ...), of `natural_ndims`.
         """
 
     @abstractmethod

@@ -90,6 +90,7 @@ def sum_log_density(prior, block, n_rows, theta, out):
     total = 0.0
     for i in range(n_rows):
         total += out[i]
+    # Not a number is not less than anything.
     return total if total < np.inf else -np.inf
 
 
@@ -146,8 +147,8 @@ def _fill_log_density(prior, tile, params, out, scratch):
     theta = part_of(params, 1, prior.widths.shape[0])
     call_density(prior.density, tile, TILE, theta, prior.shared, out)
     for t in range(TILE):
-        # Not a number, as where parameters overflow, is impossible.
-        out[t] = out[t] + params[0] if out[t] == out[t] else -np.inf
+        # Not a number, as where parameters overflow, and infinity are impossible.
+        out[t] = out[t] + params[0] if out[t] < np.inf else -np.inf
 
 
 @base.implements(base.add_row, GenericPrior)

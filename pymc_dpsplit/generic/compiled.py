@@ -29,6 +29,11 @@ _F64P = types.CPointer(types.float64)
 _REFILL = ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p)
 
 
+# A prior knows functions by address alone and may outlive the component it was made of; nothing
+# frees what an address points to.
+_KEPT: list[Any] = []
+
+
 class Compiled:
     """Compiled functions of a component for rows of so many features.
 
@@ -45,11 +50,12 @@ class Compiled:
         self._graphs = graphs
         self._n_columns = n_features + graphs.n_covariates
         self._n_shared = n_shared
+        _KEPT.append(self)
 
     @cached_property
     def _density(self) -> Any:
         graphs = self._graphs
-        density = _kernel_of([graphs.block, graphs.theta, graphs.shared], graphs.log_density())
+        density = kernel_of([graphs.block, graphs.theta, graphs.shared], graphs.log_density())
         n_columns, n_parameters, n_shared = (
             self._n_columns, graphs.n_parameters, self._n_shared,
         )  # fmt: skip
@@ -70,7 +76,7 @@ class Compiled:
     @cached_property
     def _log_prior(self) -> Any:
         graphs = self._graphs
-        density = _kernel_of([graphs.theta, graphs.shared], graphs.log_prior())
+        density = kernel_of([graphs.theta, graphs.shared], graphs.log_prior())
         n_parameters, n_shared = graphs.n_parameters, self._n_shared
 
         @numba.cfunc(types.void(_F64P, _F64P, _F64P))
@@ -166,7 +172,7 @@ def _in_python(inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:
     return compile_function(list(inputs), list(outputs), **options)
 
 
-def _kernel_of(inputs: Sequence[Any], output: Any) -> Any:
+def kernel_of(inputs: Sequence[Any], output: Any) -> Any:
     """Function of arrays, compiled by numba, that returns a tuple of one array."""
     options: Any = {"on_unused_input": "ignore", "trust_input": True, "mode": "NUMBA"}
     return compile_function(list(inputs), output, **options).vm.jit_fn

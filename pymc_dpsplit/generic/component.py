@@ -19,6 +19,8 @@ from pymc_dpsplit.moves.base_marginal import fill_base_marginal
 
 # Draws from the base measure over which the density of a row is averaged: fewer for many rows.
 _MOST_NODES, _LEAST_NODES, _MOST_EVALUATIONS = 4096, 512, 2e7
+# Rows that differ from draw to draw are not checked for ever.
+_MOST_TRIED = 8
 # Any constants: the same draws in every process.
 _PILOT_KEY, _NODE_KEY = 0x5EED, 0xBA5E
 
@@ -95,13 +97,18 @@ class Component(NonConjugate):
         self.natural_ndims = self.parameters  # type: ignore[misc]
         self._shapes = {name: part.shape for name, part in parts.items()}
         self._shapes |= {name: of.type.shape for name, of in declaration.shared.items()}
-        numbers = [
-            np.full(self._shapes[name], np.nan) if isinstance(value, Variable) else value
-            for name, value in hyperparameters.items()
-        ]
-        # Scales of parameters are known without the variables of a model.
-        self._numbers = _flat(numbers)
+        self.likelihood_arguments = tuple(
+            name for name in hyperparameters if name in declaration.arguments
+        )
         self._made: dict[Any, Any] = {}
+
+    @property
+    def _numbers(self) -> np.ndarray:
+        """All shared values, one after the other; NaN where one is a variable of a model."""
+        return _flat([
+            np.full(self._shapes[name], np.nan) if isinstance(value, Variable | str) else value
+            for name, value in self.hyperparameters.items()
+        ])  # fmt: skip
 
     def __repr__(self) -> str:
         own = ", ".join(self._declaration.own)
@@ -144,7 +151,9 @@ class Component(NonConjugate):
                 f"covariates have {len(columns)} rows, but observed has {len(rows)}; give one row "
                 "of covariates for each."
             )
-        if np.isfinite(self._numbers).all():
+        tried = self._made.get("tried", 0)
+        if np.isfinite(self._numbers).all() and tried < _MOST_TRIED:
+            self._made["tried"] = tried + 1
             self._refuse_impossible(rows)
         return self
 
@@ -192,7 +201,8 @@ class Component(NonConjugate):
 
     def _compiled(self, n_features: int) -> Compiled:
         if n_features not in self._made:
-            self._made[n_features] = Compiled(self._graphs, n_features, len(self._numbers))
+            n_shared = sum(int(np.prod(self._shapes[name])) for name in self.hyperparameters)
+            self._made[n_features] = Compiled(self._graphs, n_features, n_shared)
         made: Compiled = self._made[n_features]
         return made
 
@@ -208,7 +218,7 @@ class Component(NonConjugate):
 
     def prior(self, values: Mapping[str, np.ndarray], shift: np.ndarray) -> GenericPrior:
         shared = _flat(list(values.values()))
-        key = "prior", shared.tobytes()
+        key = shared.tobytes()
         if self._made.get("prior", (None,))[0] != key:
             pilots = self._base_draws(_PILOT_KEY, N_PILOTS, shared)
             spread = np.quantile(pilots, 0.84, axis=0) - np.quantile(pilots, 0.16, axis=0)
@@ -246,7 +256,9 @@ class Component(NonConjugate):
         return self._graphs.log_base_at(natural, values)
 
     def log_density(self, rows: Any, natural: Values, pt: Any) -> Any:
-        return self._graphs.log_density_at(rows, natural, self._named(self._numbers))
+        blank = {name: np.zeros(self._shapes[name]) for name in self.hyperparameters}
+        held = {name: self.hyperparameters[name] for name in self.likelihood_arguments}
+        return self._graphs.log_density_at(rows, natural, blank | held)
 
     def log_prior_predictive(
         self, rows: np.ndarray, values: Mapping[str, np.ndarray]

@@ -212,14 +212,14 @@ class Graphs:
         """Log density (K,) of the base measure at the arguments of clusters, each (K, ...)."""
         terms = [pm.logp(part.rv, self._own[name]).sum() for name, part in self.parts.items()]
         total: Any = sum(terms)
-        total = vectorize_graph(total, {self._own[name]: named[name] for name in self.parts})
+        total = vectorize_graph(total, {of: pt.as_tensor(named[name]) for name, of in self._own.items()})
         return self._with_values(total, values)
 
     def log_density_at(
-        self, rows: Any, named: Mapping[str, Any], values: Mapping[str, Any], pairs: bool = True
+        self, rows: Any, named: Mapping[str, Any], values: Mapping[str, Any]
     ) -> Any:
         """Log density of each row under arguments of its own, (N,)."""
-        del pairs
+        rows = pt.as_tensor(rows)
         one = pt.tensor("row", dtype="float64", shape=(1, *rows.type.shape[1:]))
         covariates = {
             name: pt.tensor(name, dtype="float64", shape=(1, *value.shape[1:]))
@@ -227,8 +227,8 @@ class Graphs:
         }
         variable = self._row_variable(self._own, pt.constant(1), covariates)
         density = pm.logp(variable, one.astype(variable.dtype))[0]
-        mapping = {self._own[name]: named[name] for name in self.parts}
-        mapping[one] = pt.as_tensor(rows)[:, None]
+        mapping = {self._own[name]: pt.as_tensor(named[name]) for name in self.parts}
+        mapping[one] = rows[:, None]
         for name, of in covariates.items():
             mapping[of] = pt.constant(self.declaration.covariates[name][:, None])
         return self._with_values(vectorize_graph(density, mapping), values)

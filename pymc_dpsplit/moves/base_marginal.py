@@ -39,4 +39,5 @@ def fill_base_marginal(prior, data, nodes, out):
                 elif value[t] > -np.inf:
                     total[t] += math.exp(value[t] - highest[t])
         for t in range(min(TILE, n_obs - first)):
-            out[first + t] = highest[t] + math.log(total[t] / n_nodes) if total[t] > 0.0 else -np.inf
+            mean = total[t] / n_nodes
+            out[first + t] = highest[t] + math.log(mean) if mean > 0.0 else -np.inf

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from pymc_dpsplit.components.base import Component
+from pymc_dpsplit.components.given import given
 
 
 def draw_block_sizes(rng: np.random.Generator, alpha: float, n_obs: int) -> np.ndarray:
@@ -174,4 +175,4 @@ def draw_labelled_rows(
     ndarray of float64, shape (n,) or (n, D)
     """
     joined = with_new_clusters(rng, component, parameters, values, labels)
-    return component.draw_rows(rng, joined, labels)
+    return given(component, values).draw_rows(rng, joined, labels)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_dpsplit.components.base import Component
+from pymc_dpsplit.components.given import given
 
 
 class Incomplete(NamedTuple):
@@ -48,6 +49,7 @@ def log_density_of_present(
     rows: np.ndarray,
     is_missing: np.ndarray,
     parameters: Mapping[str, np.ndarray],
+    values: Mapping[str, np.ndarray],
     labels: np.ndarray,
 ) -> np.ndarray:
     """Log density of the entries present of each row in its cluster, (n,); 0 if there are none.
@@ -57,8 +59,8 @@ def log_density_of_present(
     component : Component
     rows : ndarray of float64, shape (n, D)
     is_missing : ndarray of bool, shape (n, D)
-    parameters : mapping
-        Name to ndarray (K, ...).
+    parameters, values : mapping
+        Cluster parameters (K, ...), and hyperparameters.
     labels : ndarray of int, shape (n,)
 
     Returns
@@ -72,5 +74,6 @@ def log_density_of_present(
             at = {name: value[labels[chosen]] for name, value in natural.items()}
             present = rows[np.ix_(chosen, features)]
             present = present if component.row_ndim else present[:, 0]
-            out[chosen] = component.log_density(present, at, np)
+            few = given(component, component.restrict(values, features))
+            out[chosen] = few.log_density(present, at, np)
     return out

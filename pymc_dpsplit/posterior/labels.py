@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 from pymc.model import Model, modelcontext
 
+from pymc_dpsplit.components.given import given
 from pymc_dpsplit.components.non_conjugate import NonConjugate
 from pymc_dpsplit.data.blocks import column_means
 from pymc_dpsplit.data.fixed_rows import read_only
@@ -140,7 +141,7 @@ def _redraw(
         log_alone,
         np.log(weights),
         log_rest,
-        component.pack(parameters, shift),
+        given(component, reading.values).pack(parameters, shift),
         reading.alpha,
         rng,
         labels,

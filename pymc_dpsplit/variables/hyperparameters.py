@@ -36,7 +36,7 @@ def checked_hyperparameters(component: Component, n_features: int, model: Model)
 def _stand_ins(component: Component, n_features: int) -> Values:
     if isinstance(component, NonConjugate):
         return component.stand_ins(n_features)
-    sample = np.repeat([[0.0], [1.0]], n_features, axis=1)
+    sample = np.repeat(np.array(component.examples)[:, None], n_features, axis=1)
     sample = sample if component.row_ndim else sample[:, 0]
     return type(component).from_data(sample).hyperparameters
 

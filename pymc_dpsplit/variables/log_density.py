@@ -8,6 +8,7 @@ from pytensor.graph.basic import Apply, Variable
 from pytensor.tensor.type import TensorType
 
 from pymc_dpsplit.components.base import Component
+from pymc_dpsplit.components.given import given
 from pymc_dpsplit.components.non_conjugate import NonConjugate
 from pymc_dpsplit.data.blocks import column_means, count_where
 from pymc_dpsplit.data.fixed_rows import read_only
@@ -56,7 +57,7 @@ def log_mixture_density(
     """
     shift = column_means(rows)
     prior = component.prior(values, shift)
-    params = component.pack(parameters, shift)
+    params = given(component, values).pack(parameters, shift)
     with np.errstate(divide="ignore"):
         log_weights, log_rest = np.log(weights), float(np.log(remainder))
     out, data = np.empty(len(rows)), read_only(rows)

@@ -64,7 +64,9 @@ class Observed:
     @property
     def is_labelled(self) -> bool:
         """Whether other variables depend on the labels, which then are variables too."""
-        return self.data is None or self.mean is not None
+        held = [self.component.hyperparameters[key] for key in self.component.likelihood_arguments]
+        moves = any(isinstance(value, Variable) and rvs_in_graph(value) for value in held)
+        return self.data is None or self.mean is not None or moves
 
 
 def latent_rows(n_obs: int, n_features: int, component: Component) -> Observed:
@@ -141,10 +143,11 @@ def read_observed(observed: Any, component: Component) -> Observed:
         return replace(found, data=_as_variable(values, is_complete=not len(found.filling)))
     _refuse_minibatch(observed)
     data, mean = _split_mean(observed) if rvs_in_graph(observed) else (observed, None)
-    if mean is not None and component.is_discrete:
+    if mean is not None and (component.is_discrete or component.is_bounded):
+        kind = "whole" if component.is_discrete else "bounded"
         raise ValueError(
             f"observed is data less a mean, of which {type(component).__name__} is no model, as "
-            "its rows are whole numbers; give the data alone."
+            f"its rows are {kind} numbers; give the data alone."
         )
     if not all(isinstance(root, SharedVariable | Constant) for root in graph_inputs([data])):
         raise ValueError(

@@ -155,7 +155,7 @@ class Reader:
     def _refuse_unsuited(self, rows: np.ndarray) -> None:
         """Refuse new data outside the support of the family; incomplete ones never are new."""
         mixture = self._mixture
-        if not mixture.component.is_discrete or mixture.unobserved is not None:
+        if mixture.unobserved is not None:
             return
         try:
             mixture.component.suited_to(rows)

@@ -14,6 +14,7 @@ from pytensor.tensor.random.utils import custom_rng_deepcopy
 from pytensor.tensor.type import TensorType
 
 from pymc_dpsplit.components.base import Component
+from pymc_dpsplit.components.given import given
 from pymc_dpsplit.moves.forward import draw_labelled_rows, draw_labels
 from pymc_dpsplit.variables.inputs import named_hyperparameters, named_parameters
 from pymc_dpsplit.variables.log_density import MixtureLogDensity, kept_weights
@@ -39,15 +40,17 @@ class MixtureRows(ObjectModeOp, RNGConsumerOp, MeasurableOp):
         Number of features D of an observation.
     dtype : {"float64", "float32"}
         Of the rows: that of the data, so that these need not be converted.
+    is_latent : bool
+        Whether the rows are a variable that other steps move; its density is given the labels.
     extras : tuple of str
         What the rows depend on beside the measure.  Nothing: an observed mixture, whose density
-        has the labels summed out.
-        ``("labels",)``: a latent one, whose density is given the labels.  With ``"mean"``: an
-        observed one with a mean of its own for each row, which other steps move.  With
-        ``"unobserved"``: the same, the missing entries of its data being variables.
+        has the labels summed out.  ``"labels"``: a latent one, or one whose density has another
+        reading, given the labels, as other steps move something in it: ``"mean"``, one for each
+        row, or what `Component.likelihood_arguments` names.  With these, ``"unobserved"``: the
+        missing entries of its data, which are variables.
     """
 
-    __props__ = ("target", "component", "n_features", "dtype", "extras")
+    __props__ = ("target", "component", "n_features", "dtype", "is_latent", "extras")
     _print_name = ("DPMixture", r"\operatorname{DPMixture}")
     name = "DPMixture"
     default_output = 1
@@ -58,18 +61,15 @@ class MixtureRows(ObjectModeOp, RNGConsumerOp, MeasurableOp):
         component: Component,
         n_features: int,
         dtype: str,
+        is_latent: bool,
         extras: tuple[str, ...],
     ) -> None:
         self.target = target
         self.component = component
         self.n_features = n_features
         self.dtype = dtype
+        self.is_latent = is_latent
         self.extras = extras
-
-    @property
-    def is_latent(self) -> bool:
-        """Whether the rows are a variable that other steps move."""
-        return self.extras == ("labels",)
 
     @property
     def n_measure(self) -> int:
@@ -140,18 +140,19 @@ def _rows_logprob(
     extra = op.extra(inputs)
     rows = centred_rows(values[0], extra)
     measure = list(inputs[: op.n_measure])
+    hyperparameters = inputs[op.n_measure : len(inputs) - len(op.extras)]
     n_clusters, _, _, *parameters = measure
     given_labels: Any = None
     if "labels" in extra:
         natural = natural_at(op.component, n_clusters, parameters)
         at = {name: value[extra["labels"]] for name, value in natural.items()}
-        given_labels = op.component.log_density(rows, at, pt)
+        names = op.component.hyperparameter_ndims()
+        component = given(op.component, dict(zip(names, hyperparameters, strict=True)))
+        given_labels = component.log_density(rows, at, pt)
     if op.is_latent:
         return given_labels
     observed = centred_rows(values[0], {k: v for k, v in extra.items() if k == "mean"})
-    density: Any = MixtureLogDensity(op.component)(
-        observed, *inputs[: len(inputs) - len(op.extras)]
-    )
+    density: Any = MixtureLogDensity(op.component)(observed, *measure, *hyperparameters)
     held = pt.zeros(density.shape) if given_labels is None else given_labels
     return two_readings(density, held, measure)
 
@@ -171,7 +172,7 @@ def centred_rows(value: Any, extra: Mapping[str, Any]) -> Any:
         Of float64, or of float32 if the values are and there is nothing to change.
     """
     rows = pt.as_tensor(value)
-    if extra or rows.type.dtype != "float32":
+    if {"mean", "unobserved"} & set(extra) or rows.type.dtype != "float32":
         rows = rows.astype("float64")
     if "unobserved" in extra:
         holes = pt.isnan(rows).nonzero()
@@ -199,8 +200,9 @@ class CentralRows(ObjectModeOp):
     @override
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Any) -> None:
         n_rows, *hyperparameters = inputs
-        component = self.rows.component
-        central = component.central(named_hyperparameters(component, hyperparameters))
+        values = named_hyperparameters(self.rows.component, hyperparameters)
+        component = given(self.rows.component, values)
+        central = component.central(values)
         one = {name: value[None] for name, value in central.items()}
         labels = np.zeros(int(n_rows), np.int64)
         rows = component.draw_rows(np.random.default_rng(0), one, labels)

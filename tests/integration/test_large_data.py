@@ -16,7 +16,7 @@ from pymc_dpsplit.checkpoint.origin import describe
 from pymc_dpsplit.variables import find_mixtures, observed
 from tests.support.chunked import Chunked
 from tests.support.datasets import DATASETS
-from tests.support.families import FAMILIES, component_of, target_of, twin_of
+from tests.support.families import FAMILIES, as_observed, component_of, target_of, twin_of
 from tests.support.partitions import exact_posterior
 from tests.support.runs import labels_test, run
 from tests.support.statistics import LEVEL
@@ -83,7 +83,7 @@ KERNELS = {**sampler.KERNELS, "greedy": sampler.GREEDY}
 @pytest.mark.parametrize("family", FAMILIES)
 def test_chain_is_that_of_the_same_numbers_in_float64(family, kernel):
     """Far from the origin, where arithmetic in float32 would lose the clusters."""
-    n_features = 1 if family == "Normal" else 3
+    n_features = 1 if FAMILIES[family].component.row_ndim == 0 else 3
     rows = family_rows(family, 300, n_features)
     plan = sampler.Plan(2, 2, np.arange(0, 300, 3))
     states = []
@@ -108,14 +108,10 @@ def family_rows(family, n_obs, n_features):
     return rows.astype(np.float32)
 
 
-def scalar_or_vectors(family, rows):
-    return rows[:, 0] if family == "Normal" else rows
-
-
 def everything(family, rows):
     """Draws, log likelihood, labels and predictions of a short run."""
-    component = FAMILIES[family].component.from_data(scalar_or_vectors(family, rows))
-    model = model_of(scalar_or_vectors(family, rows), component, max_clusters=20)
+    component = FAMILIES[family].component.from_data(as_observed(family, rows))
+    model = model_of(as_observed(family, rows), component, max_clusters=20)
     idata = sampled(model)
     with model:
         pm.compute_log_likelihood(idata, progressbar=False)
@@ -125,7 +121,7 @@ def everything(family, rows):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_run_is_that_of_the_same_numbers_in_float64(family):
-    rows = family_rows(family, 120, 1 if family == "Normal" else 2)
+    rows = family_rows(family, 120, 1 if FAMILIES[family].component.row_ndim == 0 else 2)
     (single, labels), (double, others) = (
         everything(family, data) for data in (rows, rows.astype(np.float64))
     )

@@ -72,6 +72,12 @@ def _normal(n_features: int) -> dict[str, Any]:
     return {"mu0": 0.2, "kappa0": 0.3, "a0": 2.0, "b0": 0.6}
 
 
+def _normal_mean(n_features: int) -> dict[str, Any]:
+    if n_features != 1:
+        raise ValueError(f"n_features must be 1 for NormalMean, got {n_features}.")
+    return {"mu0": 0.2, "sigma0": 1.6, "sigma": 0.8}
+
+
 def _diag_normal(n_features: int) -> dict[str, Any]:
     return {
         "mu0": np.array([0.2, -0.1, 0.3])[:n_features],
@@ -131,6 +137,7 @@ def as_codes(rows: np.ndarray) -> np.ndarray:
 # By the name of the family, which is that of the public class and of its naive twin.
 HYPERPARAMETERS: dict[str, Callable[[int], dict[str, Any]]] = {
     "Normal": _normal,
+    "NormalMean": _normal_mean,
     "DiagNormal": _diag_normal,
     "MvNormal": _mv_normal,
     "Poisson": _poisson,

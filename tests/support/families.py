@@ -14,7 +14,7 @@ from pymc_dpsplit import sampler
 from pymc_dpsplit.components.arguments import rows_of
 from pymc_dpsplit.components.base import Component
 from pymc_dpsplit.data.blocks import column_means
-from tests.reference import discrete
+from tests.reference import discrete, shared
 from tests.reference import families as naive
 from tests.support.datasets import (
     DATASETS,
@@ -33,7 +33,7 @@ def as_they_are(rows: np.ndarray) -> np.ndarray:
 class Family(NamedTuple):
     """A family of the package and its twin."""
 
-    component: Callable[..., Component]
+    component: type[Component]
     twin: Callable[..., Any]
     n_features: tuple[int, ...]
     rows_from: Callable[[np.ndarray], np.ndarray] = as_they_are
@@ -42,6 +42,7 @@ class Family(NamedTuple):
 
 FAMILIES: dict[str, Family] = {
     "Normal": Family(dps.Normal, naive.Normal, (1,)),
+    "NormalMean": Family(dps.NormalMean, shared.NormalMean, (1,)),
     "DiagNormal": Family(dps.DiagNormal, naive.DiagNormal, (2,)),
     "MvNormal": Family(dps.MvNormal, naive.MvNormal, (1, 2, 3)),
     "Poisson": Family(dps.Poisson, discrete.Poisson, (2,), as_counts, tuple(range(400))),
@@ -50,6 +51,11 @@ FAMILIES: dict[str, Family] = {
 }
 CONTINUOUS = [name for name, row in FAMILIES.items() if not row.support]
 DISCRETE = [name for name, row in FAMILIES.items() if row.support]
+
+
+def as_observed(name: str, rows: np.ndarray) -> np.ndarray:
+    """Rows (n, D) as a user gives them to a family: (n,) if it is one of scalars."""
+    return rows if FAMILIES[name].component.row_ndim else rows[:, 0]
 
 
 def dataset_of(name: str, dataset: str, n_features: int) -> np.ndarray:

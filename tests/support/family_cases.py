@@ -38,6 +38,10 @@ over_continuous = pytest.mark.parametrize(
 over_discrete = pytest.mark.parametrize(
     ("name", "n_features"), [case for case in CASES if case[0] in DISCRETE]
 )
+over_shared = pytest.mark.parametrize(
+    ("name", "n_features"),
+    [case for case in CASES if FAMILIES[case[0]].component.likelihood_arguments],
+)
 over_datasets = pytest.mark.parametrize("dataset", DATASETS)
 
 

@@ -8,6 +8,7 @@ import pytensor
 import pytensor.tensor as pt
 import pytest
 
+from pymc_dpsplit.components.given import given
 from pymc_dpsplit.variables.base_density import base_log_density
 from pymc_dpsplit.variables.natural import natural_at
 from tests.support.families import FAMILIES
@@ -17,11 +18,14 @@ from tests.support.family_cases import (
     hyperparameters_of,
     over_cases,
     over_continuous,
+    over_shared,
     rows_of,
 )
 
 # Interpreted: a graph is evaluated once or twice.
 PLAIN = pytensor.compile.Mode("py", optimizer=None)
+# The base measure need not hold what the density of a row does.
+UNUSED: Any = {"on_unused_input": "ignore"}
 N_ROWS, N_CLUSTERS = 5, 3  # kept per draw, and in use
 
 
@@ -125,7 +129,8 @@ def test_gradient_of_the_base_density_in_every_hyperparameter(
     drawn = case.component.draw_base(rng, case.values, N_CLUSTERS)
     symbols = [pt.as_tensor(case.values[key]).type(key) for key in case.values]
     graph = base_density_at(case, drawn, N_CLUSTERS, symbols)
-    function = pytensor.function(symbols, [graph, *pt.grad(graph, symbols)], mode=PLAIN)
+    gradients = pt.grad(graph, symbols, disconnected_inputs="ignore")
+    function = pytensor.function(symbols, [graph, *gradients], mode=PLAIN, **UNUSED)
     value, *gradients = function(*case.values.values())
     hyperparameters = hyperparameters_of(name, n_features)
 
@@ -136,7 +141,7 @@ def test_gradient_of_the_base_density_in_every_hyperparameter(
     for key, gradient in zip(case.values, gradients, strict=True):
         centre = hyperparameters[key]
         direction = rng.standard_normal(np.shape(centre))
-        direction = direction + direction.T if key == "psi0" else direction
+        direction = direction + direction.T if key in ("psi0", "cov") else direction
         direction = np.where(centre == 0.0, 0.0, direction)
         step = 1e-5 * direction
         slope = (twin_at(key, centre + step) - twin_at(key, centre - step)) / 2e-5
@@ -152,7 +157,8 @@ def test_base_density_of_no_clusters_is_zero(
     drawn = case.component.draw_base(rng, case.values, 1)
     symbols = [pt.as_tensor(case.values[key]).type(key) for key in case.values]
     graph = base_density_at(case, drawn, 0, symbols)
-    function = pytensor.function(symbols, [graph, *pt.grad(graph, symbols)], mode=PLAIN)
+    gradients = pt.grad(graph, symbols, disconnected_inputs="ignore")
+    function = pytensor.function(symbols, [graph, *gradients], mode=PLAIN, **UNUSED)
     assert all((value == 0.0).all() for value in function(*case.values.values()))
 
 
@@ -208,6 +214,38 @@ def test_log_density_of_rows_matches_the_twin(
     np.testing.assert_allclose(ours, twins, rtol=1e-9, atol=1e-9)
     # The same in numbers.
     np.testing.assert_allclose(case.component.log_density(rows, natural, np), ours, rtol=1e-12)
+
+
+@pytest.mark.parametrize("wrong", [0.0, 0.3])
+@over_shared
+def test_density_reads_what_it_is_given(
+    name: str, n_features: int, wrong: float, rng: np.random.Generator
+) -> None:
+    """Not what the family was declared with, which may be a variable by then."""
+    case = case_of(name, rows_of("separated", n_features))
+    rows, labels, parameters, natural = rows_and_clusters(case, rng)
+    symbols = {key: pt.as_tensor(value) for key, value in natural.items()}
+    values = {key: pt.as_tensor(value).type(key) for key, value in case.values.items()}
+    bare = given(case.component, dict.fromkeys(values, "not a number"))
+    graph = given(bare, values).log_density(pt.as_tensor(rows), symbols, pt)
+    names = case.component.likelihood_arguments
+    inputs = [values[key] for key in names]
+    slopes = pt.grad(graph.sum(), inputs)
+    function = pytensor.function(inputs, [graph, *slopes], mode=PLAIN)
+    hyperparameters = hyperparameters_of(name, n_features)
+
+    def twins_at(key: str, value: np.ndarray) -> np.ndarray:
+        twin = FAMILIES[name].twin(**{**hyperparameters, key: value})
+        return twin_densities(case._replace(twin=twin), rows, labels, parameters)
+
+    for key, slope in zip(names, function(*(case.values[of] for of in names))[1:], strict=True):
+        centre = case.values[key]
+        direction = rng.standard_normal(centre.shape)
+        direction = direction + direction.T if key == "cov" else direction
+        step = 1e-5 * direction
+        wanted = (twins_at(key, centre + step) - twins_at(key, centre - step)).sum() / 2e-5
+        found = np.sum(slope * direction)
+        assert (abs(found - wanted - wrong) < 1e-5 * max(1.0, abs(wanted))) == (wrong == 0.0)
 
 
 @over_continuous
