@@ -11,6 +11,7 @@ from pymc_dpsplit.components.normal import Normal
 from pymc_dpsplit.components.normal_mean import NormalMean
 from pymc_dpsplit.components.poisson import Poisson
 from pymc_dpsplit.components.product import Product
+from pymc_dpsplit.generic.component import Component
 from pymc_dpsplit.mixture import DPMixture
 from pymc_dpsplit.posterior.diagnose import diagnose
 from pymc_dpsplit.posterior.labels import sample_labels
@@ -25,6 +26,7 @@ __all__ = [
     "Bernoulli",
     "Categorical",
     "Checkpoint",
+    "Component",
     "DPMixture",
     "DPSplitMerge",
     "DiagNormal",

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from arviz_stats.base import array_stats  # type: ignore[attr-defined]
 
+from pymc_dpsplit.components.generic import GenericPrior
 from pymc_dpsplit.moves.focus import choose_focus, log_founding_odds
 from pymc_dpsplit.sampler import ChainState, Plan, Target
 
@@ -111,7 +112,8 @@ def make_plan(
     focus = np.empty(0, np.int64)
     (n_obs, n_features), n_clusters = target.data.shape, len(state.stats)
     sweep = _sweep_cost(target, n_clusters)
-    if kernel_name != "collapsed" and n_features >= _FOCUS_FROM_FEATURES:
+    may_scan = kernel_name != "collapsed" and not isinstance(target.prior, GenericPrior)
+    if may_scan and n_features >= _FOCUS_FROM_FEATURES:
         odds = log_founding_odds(target.prior, target.data, state.stats, target.alpha)
         share = min(_FOCUS_SHARE, _FOCUS_ROWS / n_obs)
         visit = _visit_cost(_work(target.data), n_clusters)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pymc_dpsplit.components.generic import GenericPrior, empty_pool, keep_parameters
 from pymc_dpsplit.components.optional import find_table
 from pymc_dpsplit.kernels.jit import kernel
 from pymc_dpsplit.moves.anchored import anchored_attempt
@@ -31,12 +32,15 @@ from pymc_dpsplit.moves.by_table import gather_shares, new_stats
 from pymc_dpsplit.moves.collapsed import collapsed_scan, collapsed_sweep
 from pymc_dpsplit.moves.greedy import greedy_attempt
 from pymc_dpsplit.moves.informed import informed_attempt
+from pymc_dpsplit.moves.kept_greedy import kept_greedy_attempt
+from pymc_dpsplit.moves.kept_parameters import fit_pilots, update_parameters
+from pymc_dpsplit.moves.kept_split import joint_attempt
 from pymc_dpsplit.moves.measure import draw_measure
 from pymc_dpsplit.moves.partition import gather_stats
 from pymc_dpsplit.moves.pruning import plan_pruning
-from pymc_dpsplit.moves.start import assign_to_centres, draw_n_start
+from pymc_dpsplit.moves.start import assign_to_centres, draw_n_start, nearest_centre
 
-_GREEDY_ATTEMPTS = 10
+_GREEDY_ATTEMPTS, _KEPT_GREEDY_ATTEMPTS = 10, 4
 
 
 class ChainState(NamedTuple):
@@ -103,6 +107,8 @@ def start(target: Target, rng: np.random.Generator, n_start: int | None = None) 
     n_centres = draw_n_start(rng, n_obs) if n_start is None else min(n_start, n_obs)
     centres = rng.choice(n_obs, n_centres, replace=False)
     labels = np.zeros(n_obs, np.int32)
+    if isinstance(target.prior, GenericPrior):
+        return resume(target, nearest_centre(target.prior, target.data, centres))
     assign_to_centres(target.prior, target.data, centres, labels)
     return resume(target, labels)
 
@@ -121,6 +127,8 @@ def resume(target: Target, labels: np.ndarray) -> ChainState:
     ChainState
     """
     own = np.ascontiguousarray(labels, dtype=np.int32)
+    if isinstance(target.prior, GenericPrior):
+        return ChainState(own, fit_pilots(target.prior, target.data, own, int(own.max()) + 1))
     return ChainState(own, gather_stats(target.prior, target.data, own, int(own.max()) + 1))
 
 
@@ -143,14 +151,17 @@ class Plan(NamedTuple):
 
 
 @kernel
+def _whole(number, rng):
+    """Round a number up or down at random, so that its mean stays."""
+    return int(number) + (1 if rng.random() < number - int(number) else 0)
+
+
+@kernel
 def _finish_exact(prior, data, labels, stats, alpha, rng, plan, tally):
     """The moves of an exact iteration after the slice sweep."""
     if plan.focus.shape[0] > 0:
         stats = collapsed_scan(prior, data, labels, stats, plan.focus, alpha, rng)
-    n_attempts = int(plan.attempts)
-    if rng.random() < plan.attempts - n_attempts:
-        n_attempts += 1
-    for _ in range(n_attempts):
+    for _ in range(_whole(plan.attempts, rng)):
         if rng.random() < 0.5:
             stats = anchored_attempt(prior, data, labels, stats, alpha, rng, tally)
         else:
@@ -190,6 +201,43 @@ def _iterate_collapsed(prior, data, labels, stats, alpha, rng, plan, tally):
 @kernel
 def _table_of(prior, params):
     return find_table(prior, params)
+
+
+@kernel
+def _keep(prior, params, renumbered, stats):
+    keep_parameters(prior, params, renumbered, stats)
+
+
+@kernel
+def _finish_kept(prior, data, labels, stats, alpha, rng, plan, tally):
+    """The moves of an iteration after the sweep, of families whose parameters are kept."""
+    stats = update_parameters(prior, data, labels, stats, rng)
+    for _ in range(_whole(plan.attempts, rng)):
+        stats = joint_attempt(prior, data, labels, stats, alpha, rng, tally)
+    return stats
+
+
+@kernel
+def _finish_kept_greedy(prior, data, labels, stats, alpha, rng, plan, tally):
+    """The same in early tuning; not invariant."""
+    stats = update_parameters(prior, data, labels, stats, rng)
+    for _ in range(_KEPT_GREEDY_ATTEMPTS):
+        stats = kept_greedy_attempt(prior, data, labels, stats, alpha, rng, tally)
+    return update_parameters(prior, data, labels, stats, rng)
+
+
+@kernel
+def _iterate_kept_greedy(prior, data, labels, stats, alpha, rng, plan, tally):
+    stats = slice_sweep(prior, data, labels, stats, alpha, rng)
+    return _finish_kept_greedy(prior, data, labels, stats, alpha, rng, plan, tally)
+
+
+@kernel
+def _iterate_kept(prior, data, labels, stats, alpha, rng, plan, tally):
+    for _ in range(plan.n_iterations):
+        stats = slice_sweep(prior, data, labels, stats, alpha, rng)
+        stats = _finish_kept(prior, data, labels, stats, alpha, rng, plan, tally)
+    return stats
 
 
 def threaded_sweep(
@@ -238,6 +286,7 @@ def threaded_sweep(
     if table is not None:
         totals = new_stats(prior, len(totals))
         share(gather_shares, prior, data, labels, n_tasks, totals)
+    _keep(prior, params, renumbered, totals)
     return totals
 
 
@@ -253,6 +302,9 @@ KERNELS: dict[str, KernelForm] = {
     "collapsed": KernelForm(_iterate_collapsed, None),
 }
 GREEDY = KernelForm(_iterate_greedy, _finish_greedy)
+# What takes their place where nothing can be integrated out.
+_KEPT = KernelForm(_iterate_kept, _finish_kept)
+_KEPT_GREEDY = KernelForm(_iterate_kept_greedy, _finish_kept_greedy)
 
 
 def advance(
@@ -286,10 +338,13 @@ def advance(
     prior, data, alpha = target
     labels, stats = state.labels.copy(), state.stats
     tally = np.zeros(4, np.int64)
+    if isinstance(prior, GenericPrior):
+        form = _KEPT_GREEDY if form is GREEDY else _KEPT
+        empty_pool(prior)
     if pool is None or form.finish is None or strip_count(labels.shape[0]) == 1:
         stats = form.iterate(prior, data, labels, stats, alpha, rng, plan, tally)
         return ChainState(labels, stats), tally
-    for _ in range(1 if form is GREEDY else plan.n_iterations):
+    for _ in range(1 if form in (GREEDY, _KEPT_GREEDY) else plan.n_iterations):
         stats = threaded_sweep(target, ChainState(labels, stats), rng, pool)
         stats = form.finish(prior, data, labels, stats, alpha, rng, plan, tally)
     return ChainState(labels, stats), tally

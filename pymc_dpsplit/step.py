@@ -21,7 +21,9 @@ from rich.progress import TextColumn
 from rich.table import Column
 
 from pymc_dpsplit import sampler
+from pymc_dpsplit.components.generic import GenericPrior
 from pymc_dpsplit.components.given import given
+from pymc_dpsplit.components.non_conjugate import NonConjugate
 from pymc_dpsplit.data.blocks import column_means
 from pymc_dpsplit.data.sparse_rows import Rows
 from pymc_dpsplit.exchange import LikelyRows, exchange, exchange_incomplete, impute
@@ -189,6 +191,11 @@ class DPSplitMerge(BlockedStep):
         )
         (self.mixture,) = mixtures_of(vars, model)
         refuse_dependents(self.mixture, model)
+        if kernel == "collapsed" and isinstance(self.mixture.component, NonConjugate):
+            raise ValueError(
+                f"kernel='collapsed' needs a family whose parameters can be integrated out, which "
+                f"that of {self.mixture.name} is not; leave kernel= out."
+            )
         self.vars = [model.rvs_to_values[rv] for rv in self.mixture.owned]
         self.rng = get_random_generator(rng)
         self._reader = reader_of_points(self.mixture, model, compile_kwargs or {})
@@ -318,7 +325,8 @@ class DPSplitMerge(BlockedStep):
             target, state, total = exchange_incomplete(
                 component, reading.values, target, state, rows, self._incomplete, self.rng
             )
-        if self._likelihood is None or not self.options.exchanges:
+        kept = isinstance(component, NonConjugate)
+        if self._likelihood is None or not self.options.exchanges or kept:
             return target, state, point, total
         self._likelihood.hold(point)
         log_likelihood, single = self._likelihood.evaluate, plan._replace(n_iterations=1)
@@ -359,7 +367,8 @@ class DPSplitMerge(BlockedStep):
         self, target: sampler.Target, point: dict[str, np.ndarray]
     ) -> sampler.ChainState:
         """State of the chain: as it was left, or a new start."""
-        if self.labels is not None and self._reader.rows_are_fixed and self.totals is not None:
+        keeps = self._reader.rows_are_fixed or isinstance(target.prior, GenericPrior)
+        if self.labels is not None and keeps and self.totals is not None:
             return sampler.ChainState(self.labels, self.totals)
         n_obs, labels = target.data.shape[0], self.labels
         labels = self._first_labels(point, n_obs) if labels is None else labels
@@ -412,8 +421,9 @@ class DPSplitMerge(BlockedStep):
         return self._pool
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what belongs to one process: threads, and views of the data."""
-        return {**self.__dict__, "_pool": None, "_data": None}
+        """Leave out what belongs to one process: threads, views of the data, addresses."""
+        own = dict.fromkeys(("_pool", "_data", "_prior", "_made_for"))
+        return {**self.__dict__, **own}
 
     def _progressbar_config(self, n_chains: int = 1) -> tuple[list[Any], dict[str, list[Any]]]:
         key = f"{self.mixture.name}_k"

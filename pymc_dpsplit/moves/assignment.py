@@ -17,6 +17,7 @@ from pymc_dpsplit.components.base import (
     load_tile,
     stats_size,
 )
+from pymc_dpsplit.components.generic import keep_parameters
 from pymc_dpsplit.components.optional import begin_tile, find_table
 from pymc_dpsplit.kernels.jit import kernel
 from pymc_dpsplit.kernels.random import draw_key, hash_uniform
@@ -223,12 +224,12 @@ def total_strips(strip_stats):
     -------
     totals : ndarray of float64, shape (K, S)
     renumbered : ndarray of int32, shape (A,)
-        Cluster of each atom that has observations.
+        Cluster of each atom, -1 for those without observations.
     """
     totals = strip_stats[0].copy()
     for s in range(1, strip_stats.shape[0]):
         totals += strip_stats[s]
-    renumbered = np.empty(totals.shape[0], np.int32)
+    renumbered = np.full(totals.shape[0], -1, np.int32)
     n_clusters = 0
     for k in range(totals.shape[0]):
         if totals[k, 0] > 0.0:
@@ -293,6 +294,7 @@ def _assign_all(prior, data, labels, stats, params, caps, table, slice_key, labe
     if table is not None:
         totals = new_stats(prior, totals.shape[0])
         gather_shares(prior, data, labels, 1, totals, new_counter())
+    keep_parameters(prior, params, renumbered, totals)
     return totals
 
 

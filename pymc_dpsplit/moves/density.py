@@ -42,9 +42,25 @@ def fill_log_mixture(prior, data, log_weights, params, log_rest, out):
         May be -inf.
     out : ndarray of float64, shape (N,)
     """
-    n_obs, n_clusters = data.shape[0], log_weights.shape[0]
+    log_alone = log_prior_predictive(prior, data)
+    fill_log_mixture_from(prior, data, log_alone, log_weights, params, log_rest, out)
+
+
+@kernel
+def log_prior_predictive(prior, data):
+    """Log density of every observation in a cluster of its own, (N,)."""
     cache = np.empty(cache_size(prior))
     fill_cache(prior, np.zeros(stats_size(prior)), cache)
+    out = np.empty(data.shape[0])
+    for i in range(out.shape[0]):
+        out[i] = log_predictive(prior, data, i, cache)
+    return out
+
+
+@kernel
+def fill_log_mixture_from(prior, data, log_alone, log_weights, params, log_rest, out):
+    """Do what `fill_log_mixture` does, with log m(x_i) given as `log_alone` (N,)."""
+    n_obs, n_clusters = data.shape[0], log_weights.shape[0]
     rows = new_rows()
     tile = begin_tile(prior, data)
     scratch = new_scratch(4)
@@ -55,8 +71,7 @@ def fill_log_mixture(prior, data, log_weights, params, log_rest, out):
     for first in range(0, n_obs, TILE):
         fill_masses(prior, data, first, weighted, table, rows, tile, log_mass, scratch)
         for t in range(TILE):
-            log_alone = log_predictive(prior, data, rows[t], cache)
-            log_mass[0, n_clusters, t] = log_rest + log_alone
+            log_mass[0, n_clusters, t] = log_rest + log_alone[rows[t]]
         accumulate(log_mass[0], n_clusters + 1, highest, total)
         for t in range(min(TILE, n_obs - first)):
             out[first + t] = highest[t] + math.log(total[t])

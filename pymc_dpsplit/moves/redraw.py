@@ -4,18 +4,12 @@ import math
 
 import numpy as np
 
-from pymc_dpsplit.components.base import (
-    cache_size,
-    fill_cache,
-    log_predictive,
-    stats_size,
-)
 from pymc_dpsplit.components.optional import begin_tile, find_table
 from pymc_dpsplit.kernels.jit import kernel
 from pymc_dpsplit.kernels.random import draw_key
 from pymc_dpsplit.kernels.tiles import TILE, new_rows, new_scratch
 from pymc_dpsplit.moves.all_atoms import fill_masses, new_masses
-from pymc_dpsplit.moves.density import add_log_weights, fill_log_mixture
+from pymc_dpsplit.moves.density import add_log_weights, fill_log_mixture_from, log_prior_predictive
 from pymc_dpsplit.moves.measure import break_remainder
 from pymc_dpsplit.moves.tile_labels import choose_in_tile
 
@@ -23,16 +17,7 @@ from pymc_dpsplit.moves.tile_labels import choose_in_tile
 # still hold: too little to change a label drawn with 52-bit uniforms more than once in 10^12.
 _LOG_LEFT_OUT = math.log(1e-12)
 
-
-@kernel
-def log_prior_predictive(prior, data):
-    """Log density of every observation in a cluster of its own, (N,)."""
-    cache = np.empty(cache_size(prior))
-    fill_cache(prior, np.zeros(stats_size(prior)), cache)
-    out = np.empty(data.shape[0])
-    for i in range(out.shape[0]):
-        out[i] = log_predictive(prior, data, i, cache)
-    return out
+__all__ = ["log_prior_predictive", "redraw_labels"]
 
 
 @kernel
@@ -50,7 +35,7 @@ def redraw_labels(prior, data, log_alone, log_weights, log_rest, params, alpha, 
     """
     n_obs = labels.shape[0]
     log_density = np.empty(n_obs)
-    fill_log_mixture(prior, data, log_weights, params, -np.inf, log_density)
+    fill_log_mixture_from(prior, data, log_alone, log_weights, params, -np.inf, log_density)
     worst = -np.inf
     for i in range(n_obs):
         worst = max(worst, log_alone[i] - log_density[i])

@@ -1,6 +1,7 @@
 """Over-dispersed starting partitions."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -79,3 +80,32 @@ def assign_to_centres(prior, data, centres, labels):
                 n_clusters += 1
             labels[first + t] = taken[nearest[t]]
     return n_clusters
+
+
+def nearest_centre(prior: Any, data: np.ndarray, centres: np.ndarray) -> np.ndarray:
+    """Label each observation by the nearest centre, in standard deviations of the columns.
+
+    Parameters
+    ----------
+    prior : GenericPrior
+        Its covariates are columns too.
+    data : ndarray of float64, shape (N, D)
+    centres : ndarray of int64, shape (K,)
+        Indices of observations.
+
+    Returns
+    -------
+    ndarray of int64, shape (N,)
+        0 .. K' - 1, centres that attract nobody left out.
+    """
+    columns = data
+    if prior.covariates.shape[1]:
+        columns = np.column_stack([data, prior.covariates])
+    spread = columns.std(axis=0)
+    scaled = columns / np.where(spread > 0.0, spread, 1.0)
+    nearest, best = np.zeros(len(data), np.int64), np.full(len(data), np.inf)
+    for k, centre in enumerate(centres):
+        distance = ((scaled - scaled[centre]) ** 2).sum(axis=1)
+        nearest[distance < best] = k
+        best = np.minimum(distance, best)
+    return np.unique(nearest, return_inverse=True)[1]

@@ -7,6 +7,7 @@ import xarray as xr
 from pymc.model import Model, modelcontext
 
 from pymc_dpsplit.components.given import given
+from pymc_dpsplit.components.non_conjugate import NonConjugate
 from pymc_dpsplit.data.blocks import column_means
 from pymc_dpsplit.moves.redraw import log_prior_predictive, redraw_labels
 from pymc_dpsplit.posterior.readings import readings_of
@@ -127,12 +128,16 @@ def _redraw(
     shift, data = column_means(reading.rows), component.arranged(reading.rows)
     prior = component.prior(reading.values, shift)
     labels = np.empty(data.shape[0], np.int32)
+    if isinstance(component, NonConjugate):
+        log_alone = component.log_prior_predictive(reading.rows, reading.values)
+    else:
+        log_alone = log_prior_predictive(prior, data)
     # A weight of exactly zero comes from an alpha so small that nothing new is ever seen.
     log_rest = np.log(max(float(at[f"{name}_new_weight"]), np.finfo(np.float64).tiny))
     redraw_labels(
         prior,
         data,
-        log_prior_predictive(prior, data),
+        log_alone,
         np.log(weights),
         log_rest,
         given(component, reading.values).pack(parameters, shift),

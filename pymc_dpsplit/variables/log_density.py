@@ -9,9 +9,10 @@ from pytensor.tensor.type import TensorType
 
 from pymc_dpsplit.components.base import Component
 from pymc_dpsplit.components.given import given
+from pymc_dpsplit.components.non_conjugate import NonConjugate
 from pymc_dpsplit.data.blocks import column_means, count_where
 from pymc_dpsplit.data.sparse_rows import Rows
-from pymc_dpsplit.moves.density import fill_log_mixture
+from pymc_dpsplit.moves.density import fill_log_mixture, fill_log_mixture_from
 from pymc_dpsplit.moves.patterns import patterns_of
 from pymc_dpsplit.variables.inputs import named_parameters
 from pymc_dpsplit.variables.object_mode import ObjectModeOp
@@ -60,8 +61,12 @@ def log_mixture_density(
     params = given(component, values).pack(parameters, shift)
     with np.errstate(divide="ignore"):
         log_weights, log_rest = np.log(weights), float(np.log(remainder))
-    out = np.empty(rows.shape[0])
-    fill_log_mixture(prior, component.arranged(rows), log_weights, params, log_rest, out)
+    out, data = np.empty(rows.shape[0]), component.arranged(rows)
+    if isinstance(component, NonConjugate):
+        log_alone = component.log_prior_predictive(rows, values)
+        fill_log_mixture_from(prior, data, log_alone, log_weights, params, log_rest, out)
+    else:
+        fill_log_mixture(prior, data, log_weights, params, log_rest, out)
     return out
 
 

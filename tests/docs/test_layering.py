@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 _PARTS = {"data", "kernels", "components", "moves"}
 _CORE = _PARTS | {"sampler", "plan", "threads", "exchange", "options", "report", "variables"}
 _FACES = {"checkpoint", "convergence", "refusals", "mixture", "step", "posterior"}
-_ALL = _CORE | _FACES | {"demo", "cli", PACKAGE}
+_ALL = _CORE | _FACES | {"generic", "demo", "cli", PACKAGE}
 
 # Each unit with the other units it may import.  The package itself, that is its public names,
 # is a unit too.
@@ -36,13 +36,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "options": {"sampler"},
     "report": _PARTS | {"sampler"},
     "variables": _PARTS,
+    "generic": {"data", "kernels", "components", "moves"},
     "convergence": _CORE,
     "refusals": {"variables"},
     "checkpoint": set(),
     "mixture": _CORE | {"convergence"},
     "step": _CORE | {"convergence"},
     "posterior": _CORE | {"convergence", "mixture"},
-    PACKAGE: _CORE | _FACES,
+    PACKAGE: _CORE | _FACES | {"generic"},
     "demo": _ALL - {"cli"},
     "cli": _ALL,
     "__main__": _ALL,
@@ -65,6 +66,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "options": _NUMERICS,
     "report": _NUMERICS,
     "variables": _FACE,
+    "generic": _NUMERICS | {"pymc", "pytensor"},
     "convergence": _FACE | _ARVIZ,
     "refusals": {"pymc", "pytensor"},
     "checkpoint": {"numpy", "pymc", "pytensor"},

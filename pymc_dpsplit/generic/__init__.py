@@ -1,0 +1,1 @@
+"""Any distribution of PyMC as a component: its graphs, compiled once, known by address."""

@@ -1,0 +1,253 @@
+"""Graphs of a declared component, as functions of flat vectors.
+
+``theta`` (P,) holds the parameters of one cluster on an unconstrained scale, one transformed
+argument after the other; ``shared`` (S,) the values that all clusters share; ``block`` (F, n) the
+rows, column by column, covariates last.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+from pymc.distributions.shape_utils import change_dist_size
+from pytensor.graph.basic import Variable
+from pytensor.graph.replace import clone_replace, graph_replace, vectorize_graph
+
+from pymc_dpsplit.generic.declaration import Declaration
+
+
+@dataclass(frozen=True)
+class Part:
+    """An argument that each cluster has for itself.
+
+    Attributes
+    ----------
+    rv : TensorVariable
+        Its base distribution, in a model of its own.
+    value : TensorVariable
+        Its value on the unconstrained scale.
+    shape : tuple of int
+        Of the argument.
+    where : slice
+        Its place in ``theta``.
+    transform : Transform or None
+    """
+
+    rv: Any
+    value: Any
+    shape: tuple[int, ...]
+    where: slice
+    transform: Any
+
+
+class Graphs:
+    """Symbolic inputs of a component, and the graphs made of them.
+
+    Parameters
+    ----------
+    declaration : Declaration
+
+    Attributes
+    ----------
+    parts : dict
+        Name to `Part`, for each argument that a cluster has for itself.
+    n_parameters : int
+        Length P of ``theta``.
+    row_ndim : int
+        0 if a row is a scalar, 1 if it is a vector.
+    is_discrete : bool
+        Whether rows are whole numbers.
+    """
+
+    def __init__(self, declaration: Declaration) -> None:
+        self.declaration = declaration
+        self.theta: Any = pt.vector("theta", dtype="float64")
+        self.shared: Any = pt.vector("shared", dtype="float64")
+        self.block: Any = pt.matrix("block", dtype="float64")
+        self._base = pm.Model()
+        self.parts: dict[str, Part] = {}
+        start = 0
+        for name, rv in declaration.own.items():
+            self.parts[name] = self._part(name, rv, start)
+            start = self.parts[name].where.stop
+        self.n_parameters = start
+        self._own = {name: pt.tensor(name, dtype=part.rv.dtype, shape=part.shape)
+                     for name, part in self.parts.items()}  # fmt: skip
+        one = self._row_variable(self._own, pt.constant(2), dict(self._covariates(2)))
+        self.row_ndim, self.is_discrete = one.ndim - 1, one.dtype.startswith(("int", "uint"))
+
+    def _part(self, name: str, rv: Any, start: int) -> Part:
+        with self._base:
+            # A copy, as a model names what it is given.
+            rv = self._base.register_rv(clone_replace([rv])[0], name)
+        value, transform = self._base.rvs_to_values[rv], self._base.rvs_to_transforms[rv]
+        if rv.dtype.startswith(("int", "uint", "bool")):
+            raise ValueError(
+                f"{name} is drawn per cluster from a discrete distribution, which no step moves; "
+                "give a continuous one."
+            )
+        shape, own = _static_shape(name, rv), _static_shape(name, value)
+        stop = start + int(np.prod(own))
+        return Part(rv, value, shape, slice(start, stop), transform)
+
+    def _covariates(self, n_rows: Any) -> Mapping[str, Any]:
+        """Inputs that stand for the covariates of some rows."""
+        rows = self.declaration.covariates.items()
+        return {name: pt.zeros((n_rows, *value.shape[1:])) for name, value in rows}
+
+    def _covariates_in(self, columns: Any) -> Mapping[str, Any]:
+        """Covariates read off the last columns of a block (C, n)."""
+        found, start = {}, 0
+        for name, value in self.declaration.covariates.items():
+            width = int(np.prod(value.shape[1:]))
+            flat = columns[start : start + width].T
+            found[name] = flat[:, 0] if value.ndim == 1 else flat.reshape((-1, *value.shape[1:]))
+            start += width
+        return found
+
+    @property
+    def n_covariates(self) -> int:
+        rows = self.declaration.covariates.values()
+        return sum(int(np.prod(value.shape[1:])) for value in rows)
+
+    def _row_variable(self, own: Mapping[str, Any], n_rows: Any, covariates: Any) -> Any:
+        """Rows of one cluster, as a random variable (n,) or (n, D)."""
+        made = self.declaration.make(**own, **self._shared_arguments(), **covariates)
+        op = getattr(made.owner, "op", None)
+        if not hasattr(op, "ndim_supp"):
+            raise ValueError(
+                f"{self.declaration.label} returned {made}, which is no distribution; return an "
+                "unnamed one, made by .dist()."
+            )
+        if op.ndim_supp > 1 or made.ndim - op.ndim_supp > 1:
+            raise ValueError(
+                f"{self.declaration.label} has rows of {made.ndim} dimensions; give a distribution "
+                "of scalars or of vectors, and parameters of one cluster."
+            )
+        is_batch = made.ndim > op.ndim_supp
+        return made if is_batch else change_dist_size(made, (n_rows,))
+
+    def _shared_arguments(self) -> dict[str, Any]:
+        """Shared values that are arguments of the distribution of rows."""
+        taken = self.declaration.arguments
+        return {name: of for name, of in self.declaration.shared.items() if name in taken}
+
+    def _spread(self, outputs: Sequence[Any], theta: Any) -> list[Any]:
+        """Express graphs of parameter values and shared inputs by ``theta`` and ``shared``."""
+        pairs: dict[Any, Any] = {
+            part.value: theta[part.where].reshape(part.value.type.shape)
+            for part in self.parts.values()
+        }
+        replaced: Any = graph_replace(list(outputs), {**pairs, **self._unflat()}, strict=False)
+        return replaced
+
+    def _unflat(self) -> dict[Any, Any]:
+        """Shared inputs as parts of the vector ``shared``."""
+        pairs, start = {}, 0
+        for of in self.declaration.shared.values():
+            size = int(np.prod(of.type.shape))
+            flat = self.shared[start : start + size].reshape(of.type.shape)
+            pairs[of] = pt.specify_shape(flat, of.type.shape).astype(of.type.dtype)
+            start += size
+        return pairs
+
+    def arguments(self) -> list[Any]:
+        """Arguments of one cluster as functions of ``theta`` and ``shared``."""
+        rvs = [part.rv for part in self.parts.values()]
+        return self._spread(self._base.replace_rvs_by_values(rvs), self.theta)
+
+    def log_prior(self) -> Any:
+        """Log density of ``theta`` under the base measure, with the Jacobian, eq. (75)."""
+        return self._spread([self._base.logp(jacobian=True, sum=True)], self.theta)[0]
+
+    def log_density(self) -> Any:
+        """Log density (n,) of the rows of ``block`` under ``theta``."""
+        n_data = self.block.shape[0] - self.n_covariates
+        rows = self.block[0] if self.row_ndim == 0 else self.block[:n_data].T
+        covariates = self._covariates_in(self.block[n_data:])
+        own = dict(zip(self.parts, self.arguments(), strict=True))
+        variable = self._row_variable(own, self.block.shape[1], covariates)
+        value = rows.astype(variable.dtype)
+        return graph_replace([pm.logp(variable, value)], self._unflat(), strict=False)[0]
+
+    def rows(self) -> Any:
+        """Rows drawn for the covariates of ``block`` (C, n) under ``theta``."""
+        own = dict(zip(self.parts, self.arguments(), strict=True))
+        covariates = self._covariates_in(self.block)
+        variable = self._row_variable(own, self.block.shape[1], covariates)
+        return graph_replace([variable], self._unflat(), strict=False)[0]
+
+    def base_draws(self, n_draws: int) -> Any:
+        """Draws (n_draws, P) of ``theta`` from the base measure."""
+        columns = []
+        for part in self.parts.values():
+            many = change_dist_size(part.rv, (n_draws,), expand=True)
+            if part.transform is not None:
+                many = part.transform.forward(many, *part.rv.owner.inputs)
+            columns.append(many.reshape((n_draws, -1)))
+        joined = pt.concatenate(columns, axis=1)
+        return graph_replace([joined], self._unflat(), strict=False)[0]
+
+    def unpacked(self, thetas: Any) -> list[Any]:
+        """Arguments (K, ...) of clusters with parameters `thetas` (K, P)."""
+        made: Any = vectorize_graph(self.arguments(), {self.theta: thetas})
+        return made
+
+    def packed(self, named: Mapping[str, Any]) -> Any:
+        """Parameters (K, P) of clusters with arguments `named`, each (K, ...)."""
+        columns = []
+        for name, part in self.parts.items():
+            forward: Any = self._own[name]
+            if part.transform is not None:
+                forward = part.transform.forward(forward, *part.rv.owner.inputs)
+            columns.append(forward.flatten())
+        flat = graph_replace([pt.concatenate(columns)], self._unflat(), strict=False)[0]
+        pairs = {self._own[name]: named[name] for name in self.parts}
+        return vectorize_graph(flat, pairs)
+
+    def log_base_at(self, named: Mapping[str, Any], values: Mapping[str, Any]) -> Any:
+        """Log density (K,) of the base measure at the arguments of clusters, each (K, ...)."""
+        terms = [pm.logp(part.rv, self._own[name]).sum() for name, part in self.parts.items()]
+        total: Any = sum(terms)
+        total = vectorize_graph(
+            total, {of: pt.as_tensor(named[name]) for name, of in self._own.items()}
+        )
+        return self._with_values(total, values)
+
+    def log_density_at(self, rows: Any, named: Mapping[str, Any], values: Mapping[str, Any]) -> Any:
+        """Log density of each row under arguments of its own, (N,)."""
+        rows = pt.as_tensor(rows)
+        one = pt.tensor("row", dtype="float64", shape=(1, *rows.type.shape[1:]))
+        covariates = {
+            name: pt.tensor(name, dtype="float64", shape=(1, *value.shape[1:]))
+            for name, value in self.declaration.covariates.items()
+        }
+        variable = self._row_variable(self._own, pt.constant(1), covariates)
+        density = pm.logp(variable, one.astype(variable.dtype))[0]
+        mapping = {self._own[name]: pt.as_tensor(named[name]) for name in self.parts}
+        mapping[one] = rows[:, None]
+        for name, of in covariates.items():
+            mapping[of] = pt.constant(self.declaration.covariates[name][:, None])
+        return self._with_values(vectorize_graph(density, mapping), values)
+
+    def _with_values(self, graph: Any, values: Mapping[str, Any]) -> Any:
+        shared = self.declaration.shared
+        pairs = {of: pt.as_tensor(values[name]).astype(of.type.dtype)
+                 for name, of in shared.items()}  # fmt: skip
+        return graph_replace([graph], pairs, strict=False)[0]
+
+
+def _static_shape(name: str, variable: Variable) -> tuple[int, ...]:
+    """Shape of a variable, which may not depend on anything."""
+    shape: Any = variable.type.shape  # type: ignore[attr-defined]
+    if None not in shape:
+        return tuple(shape)
+    try:
+        return tuple(int(length) for length in variable.shape.eval())  # type: ignore[attr-defined]
+    except Exception:
+        raise ValueError(
+            f"{name} has a shape that depends on other variables; give shape= in its .dist()."
+        ) from None

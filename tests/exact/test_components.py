@@ -1,0 +1,137 @@
+"""Components of any density against the posterior enumerated, marginals by quadrature."""
+
+import types
+from typing import Any
+
+import numba
+import numpy as np
+import pymc as pm
+import pytest
+
+import pymc_dpsplit as dps
+from pymc_dpsplit import sampler
+from pymc_dpsplit.components.arguments import rows_of
+from pymc_dpsplit.generic.compiled import kernel_of
+from pymc_dpsplit.moves import kept_split
+from pymc_dpsplit.moves.kept_parameters import update_parameters
+from tests.reference.generic import FAMILIES
+from tests.support.partitions import (
+    coclustering,
+    exact_posterior,
+    n_clusters_law,
+    partition_index,
+)
+from tests.support.runs import labels_test, run
+from tests.support.statistics import (
+    LEVEL,
+    coclustering_test,
+    combine,
+    count_test,
+    partition_test,
+)
+
+_CHAINS, _BURN_IN, _QUICK = 16, 100, 1000
+_ALPHA = 1.0
+_NO_FOCUS = np.empty(0, np.int64)
+
+
+def target_of(name: str) -> sampler.Target:
+    rows = FAMILIES[name].rows[:, None]
+    component = FAMILIES[name].component().suited_to(rows)
+    prior = component.prior(component.check(component.hyperparameters, 1), np.zeros(1))
+    return sampler.Target(prior, rows_of(rows, 1), _ALPHA)
+
+
+def exact_of(name: str) -> np.ndarray:
+    return exact_posterior(FAMILIES[name], FAMILIES[name].rows[:, None], _ALPHA)
+
+
+def p_value(name: str, target: sampler.Target, attempts: float, rng: np.random.Generator) -> float:
+    """P-value over partitions, number of clusters and co-clustering."""
+    exact, n_obs = exact_of(name), len(target.data)
+    labels = np.empty((_CHAINS, _QUICK, n_obs), np.int8)
+    plan = sampler.Plan(2, attempts, _NO_FOCUS)
+    for chain in range(_CHAINS):
+        state = sampler.start(target, rng)
+        for draw in range(-_BURN_IN, _QUICK):
+            state, _ = sampler.advance(sampler.KERNELS["exact"], target, state, rng, plan)
+            if draw >= 0:
+                labels[chain, draw] = state.labels
+    return combine(
+        partition_test(partition_index(labels), exact),
+        count_test((labels.max(axis=2) + 1).astype(np.int64), n_clusters_law(exact, n_obs)),
+        coclustering_test(labels, coclustering(exact, n_obs)),
+    )
+
+
+@pytest.mark.parametrize("attempts", [0.0, 1.0])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_sampler_keeps_the_posterior(name: str, attempts: float, rng: np.random.Generator) -> None:
+    assert p_value(name, target_of(name), attempts, rng) > LEVEL
+
+
+def without(target: sampler.Target, address: Any) -> sampler.Target:
+    """Target with another density of the base measure."""
+    return target._replace(prior=target.prior._replace(log_prior=address.address))
+
+
+@pytest.mark.control
+def test_update_without_prior_is_caught(rng: np.random.Generator) -> None:
+    pointer = numba.types.CPointer(numba.types.float64)
+
+    @numba.cfunc(numba.types.void(pointer, pointer, pointer))
+    def flat(theta, shared, out):
+        out[0] = 0.0 if -50.0 < theta[0] < 50.0 and -5.0 < theta[1] < 5.0 else -np.inf
+
+    assert p_value("StudentT", without(target_of("StudentT"), flat), 0.0, rng) < LEVEL
+
+
+@pytest.mark.control
+def test_base_without_jacobian_is_caught(rng: np.random.Generator) -> None:
+    graphs = FAMILIES["NegativeBinomial"].component()._graphs
+    whole = kernel_of([graphs.theta, graphs.shared], graphs.log_prior())
+    pointer = numba.types.CPointer(numba.types.float64)
+
+    @numba.cfunc(numba.types.void(pointer, pointer, pointer))
+    def broken(theta, shared, out):
+        (found,) = whole(numba.carray(theta, (2,)), numba.carray(shared, (0,)))
+        out[0] = found.item() - theta[0] - theta[1]
+
+    target = without(target_of("NegativeBinomial"), broken)
+    assert p_value("NegativeBinomial", target, 1.0, rng) < LEVEL
+
+
+@pytest.mark.control
+def test_split_without_density_of_parameters_is_caught(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @numba.njit
+    def nothing(mode, factor, theta):
+        return 0.0
+
+    honest = kept_split.joint_attempt.py_func
+    broken = numba.njit(
+        types.FunctionType(honest.__code__, {**honest.__globals__, "log_density_around": nothing})
+    )
+
+    def finish(prior, data, labels, stats, alpha, rng, plan, tally):
+        stats = update_parameters(prior, data, labels, stats, rng)
+        return broken(prior, data, labels, stats, alpha, rng, tally)
+
+    def iterate(prior, data, labels, stats, alpha, rng, plan, tally):
+        for _ in range(plan.n_iterations):
+            stats = sampler.slice_sweep(prior, data, labels, stats, alpha, rng)
+            stats = finish(prior, data, labels, stats, alpha, rng, plan, tally)
+        return stats
+
+    monkeypatch.setattr(sampler, "_KEPT", sampler.KernelForm(iterate, finish))
+    assert p_value("Laplace", target_of("Laplace"), 1.0, rng) < LEVEL
+
+
+@pytest.mark.parametrize("name", ["StudentT", "NegativeBinomial"])
+def test_pm_sample_has_the_posterior(name: str) -> None:
+    family = FAMILIES[name]
+    with pm.Model():
+        dps.DPMixture("x", _ALPHA, family.component(), observed=family.rows)
+        idata = run(n_draws=1000)
+    assert labels_test(idata, "x", exact_of(name)) > LEVEL
