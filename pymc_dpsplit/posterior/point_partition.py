@@ -60,8 +60,8 @@ def point_partition(
         that of putting together two that do not.  Above 1 the partition has fewer clusters,
         below 1 more.
     n_restarts : int
-        Searches from an allocation in random order and, by turns, from random labels, beside the
-        one from the best of the draws.
+        Searches from random labels and, every fourth, from an allocation in random order, beside
+        the one from the best of the draws.
     max_clusters : int, optional
         Most clusters of the partition; by default as many as there are observations, or as the
         memory below has room for.
@@ -159,7 +159,7 @@ def _starts(
     starts: list[np.ndarray | None] = [_best_draw(draws, loss, most)]
     for restart in range(n_restarts):
         labels = rng.integers(0, rng.integers(1, largest + 1), n_obs)
-        starts.append(np.unique(labels, return_inverse=True)[1] if restart % 2 else None)
+        starts.append(np.unique(labels, return_inverse=True)[1] if restart % 4 else None)
     return starts
 
 

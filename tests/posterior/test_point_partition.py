@@ -23,12 +23,23 @@ def random_labels(rng, n_obs):
     return np.where(rng.random(shape) < 0.4, rng.integers(0, 4, shape), centre)
 
 
-def least_loss(labels, name, a):
-    """Expected loss of the best of all partitions."""
+def together(partitions):
+    """Whether two points share a cluster, float64 (..., n, n)."""
+    return (partitions[..., :, None] == partitions[..., None, :]).astype(float)
+
+
+def least_losses(labels):
+    """Least expected loss of all partitions, by loss and weight, from counts at each point."""
     n_obs = labels.shape[1]
-    draws, loss = partition_draws(labels_of_draws(labels)), loss_of(name, n_obs, a)
-    candidates = enumerate_partitions(n_obs).astype(np.int64)
-    return min(distances(partition, draws, loss).mean() for partition in candidates)
+    of_draws, of_all = together(labels), together(enumerate_partitions(n_obs))
+    both = np.einsum("sij,bij->sbi", of_draws, of_all)
+    sizes = of_draws.sum(-1)[:, None], of_all.sum(-1)[None], both
+    found = {}
+    for name, term in (("vi", np.log), ("binder", lambda n: (n - 1) / max(n_obs - 1, 1))):
+        own, theirs, shared = (term(size).mean((0, 2)) for size in sizes)
+        for a in WEIGHTS:
+            found[name, a] = (a * own + (2 - a) * theirs - 2 * shared).min()
+    return found
 
 
 def n_missed(rng, n_sets, sizes=range(1, 8), **options):
@@ -36,13 +47,11 @@ def n_missed(rng, n_sets, sizes=range(1, 8), **options):
     found = []
     for _ in range(n_sets):
         labels = random_labels(rng, int(rng.choice(sizes)))
-        for name in LOSSES:
-            for a in WEIGHTS:
-                got = searched(labels, name, a=a, random_seed=rng, **options).loss
-                least = least_loss(labels, name, a)
-                assert got >= least - ROUNDING
-                found.append(got > least + ROUNDING)
-    return sum(found), len(found)
+        for (name, a), least in least_losses(labels).items():
+            got = searched(labels, name, a=a, random_seed=rng, **options).loss
+            assert got >= least - ROUNDING
+            found.append(got > least + ROUNDING)
+    return int(sum(found)), len(found)
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -59,32 +68,25 @@ def test_losses_equal_their_definitions(rng, name, a, n_obs):
 
 
 def test_finds_the_least_loss_of_all_partitions(rng):
-    assert n_missed(rng, 60) == (0, 600)
+    assert n_missed(rng, 40) == (0, 400)
 
 
 @pytest.mark.slow
 def test_finds_the_least_loss_of_all_partitions_of_many_sets(rng):
-    assert n_missed(rng, 1000, sizes=[5, 6, 7]) == (0, 10_000)
+    assert n_missed(rng, 400, sizes=[5, 6, 7]) == (0, 4_000)
 
 
 @pytest.mark.control
 def test_search_without_sweetening_misses(rng, monkeypatch):
-    def kept(search, order, most):
-        return search, 0
-
-    def not_rebuilt(search, members, most):
-        return search, 0.0
-
-    monkeypatch.setattr(point_partition, "sweeten", kept)
-    monkeypatch.setattr(point_partition, "rebuild", not_rebuilt)
-    missed, _ = n_missed(rng, 30, sizes=[6, 7], n_restarts=2)
-    assert missed > 5
+    monkeypatch.setattr(point_partition, "sweeten", lambda search, order, most: (search, 0))
+    monkeypatch.setattr(point_partition, "rebuild", lambda search, members, most: (search, 0.0))
+    missed, _ = n_missed(rng, 30, sizes=[6, 7], n_restarts=1)
+    assert missed > 0
 
 
 @pytest.mark.control
-def test_search_from_allocations_alone_misses(rng, monkeypatch):
-    monkeypatch.setattr(point_partition, "_best_draw", lambda *_: None)
-    missed, _ = n_missed(rng, 120, sizes=[5, 6], n_restarts=0)
+def test_search_from_the_best_draw_alone_misses(rng):
+    missed, _ = n_missed(rng, 150, sizes=[5, 6], n_restarts=0)
     assert missed > 0
 
 
@@ -155,10 +157,9 @@ def test_limit_of_clusters_is_kept(rng):
 
 def test_few_draws_are_explored_and_all_refine(rng, monkeypatch):
     monkeypatch.setattr(point_partition, "_DRAWS_EXPLORED", 5)
-    labels = np.array([random_labels(np.random.default_rng(1), 6)[0] for _ in range(1)])
-    labels = np.where(rng.random((80, 6)) < 0.3, rng.integers(0, 3, (80, 6)), labels)
+    labels = np.where(rng.random((80, 6)) < 0.3, rng.integers(0, 3, (80, 6)), np.arange(6) % 3)
     found = searched(labels, random_seed=1)
-    assert found.loss == pytest.approx(least_loss(labels, "vi", 1.0), abs=ROUNDING)
+    assert found.loss == pytest.approx(least_losses(labels)["vi", 1.0], abs=ROUNDING)
 
 
 def test_names_and_coordinates_are_kept(rng):
