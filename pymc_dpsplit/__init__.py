@@ -13,11 +13,16 @@ from pymc_dpsplit.components.poisson import Poisson
 from pymc_dpsplit.components.product import Product
 from pymc_dpsplit.generic.component import Component
 from pymc_dpsplit.mixture import DPMixture
+from pymc_dpsplit.posterior.credible_ball import credible_ball
 from pymc_dpsplit.posterior.diagnose import diagnose
 from pymc_dpsplit.posterior.labels import sample_labels
+from pymc_dpsplit.posterior.partition_uncertainty import partition_uncertainty
+from pymc_dpsplit.posterior.plot_clusters import plot_clusters
 from pymc_dpsplit.posterior.plot_density import plot_density
 from pymc_dpsplit.posterior.plot_n_clusters import plot_n_clusters
+from pymc_dpsplit.posterior.plot_partition_uncertainty import plot_partition_uncertainty
 from pymc_dpsplit.posterior.plot_similarity import plot_similarity
+from pymc_dpsplit.posterior.point_partition import point_partition
 from pymc_dpsplit.posterior.similarity import similarity_matrix
 from pymc_dpsplit.step import DPSplitMerge
 
@@ -36,10 +41,15 @@ __all__ = [
     "NormalMean",
     "Poisson",
     "Product",
+    "credible_ball",
     "diagnose",
+    "partition_uncertainty",
+    "plot_clusters",
     "plot_density",
     "plot_n_clusters",
+    "plot_partition_uncertainty",
     "plot_similarity",
+    "point_partition",
     "sample_labels",
     "similarity_matrix",
 ]

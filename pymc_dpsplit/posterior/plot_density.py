@@ -10,10 +10,9 @@ from pymc.model import Model
 
 from pymc_dpsplit.posterior.axes import axes_or_new
 from pymc_dpsplit.posterior.density import GaussianDraws, density_at, gaussian_draws
+from pymc_dpsplit.posterior.features import Feature, feature_names, feature_positions
 from pymc_dpsplit.posterior.plotted_values import plotted_values
 from pymc_dpsplit.posterior.trace import choose_mixture
-
-Feature = int | str
 
 _LINE_POINTS = 500
 _PLANE_POINTS = 100  # along each axis
@@ -95,7 +94,7 @@ def plot_density(
         raise ValueError(f"ci_prob={ci_prob} must lie between 0 and 1.")
     model = Model.get_context(error_if_none=False) if model is None else model
     shown = plotted_values(idata, name, model, num_samples)
-    keep = _positions(features, shown.values)
+    keep = feature_positions(features, shown.values, default=2, most=2)
     draws = gaussian_draws(idata, name, keep, num_samples)
     values = shown.values.to_numpy().reshape(len(shown.values), -1)[:, keep or (0,)].astype(float)
     values = values[np.isfinite(values).all(1)]
@@ -110,46 +109,9 @@ def plot_density(
     return ax
 
 
-def _positions(
-    features: Feature | Sequence[Feature] | None, observed: xr.DataArray
-) -> tuple[int, ...] | None:
-    """Positions of the features to show; None for a mixture of scalars."""
-    if observed.ndim == 1:
-        if features is not None:
-            raise ValueError("features is given for a mixture of scalars; leave it out.")
-        return None
-    known = _coordinate(observed)
-    n_features = observed.shape[1]
-    if features is None:
-        return tuple(range(min(2, n_features)))
-    given: Any = features
-    chosen = [given] if np.ndim(given) == 0 else list(given)
-    positions = [known.index(of) if of in known else of for of in chosen]
-    are_valid = all(_is_position(of, n_features) for of in positions)
-    if not are_valid or len(positions) not in (1, 2) or len(set(positions)) < len(positions):
-        raise ValueError(
-            f"features={features!r} must be one or two different positions from 0 to "
-            f"{n_features - 1}, or labels of the coordinate {observed.dims[1]}."
-        )
-    return tuple(int(of) for of in positions)
-
-
-def _is_position(value: Any, n_features: int) -> bool:
-    is_integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    return is_integer and 0 <= value < n_features
-
-
-def _coordinate(observed: xr.DataArray) -> list[str]:
-    """Return the labels of the features, in words."""
-    dim = observed.dims[1]
-    if dim in observed.coords and observed.coords[dim].dtype.kind in "OUT":
-        return [str(label) for label in observed.coords[dim].values]
-    return [f"{dim} {i}" for i in range(observed.shape[1])]
-
-
 def _labels(observed: xr.DataArray, name: str, keep: tuple[int, ...] | None) -> list[str]:
     """Return the labels of the axes."""
-    return [name] if keep is None else [_coordinate(observed)[i] for i in keep]
+    return [name] if keep is None else [feature_names(observed)[i] for i in keep]
 
 
 def _draw_line(

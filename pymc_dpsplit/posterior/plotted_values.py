@@ -84,6 +84,42 @@ def plotted_values(
     return PlottedValues(errors, "data less their mean", ", less its mean")
 
 
+def mean_values(
+    idata: xr.DataTree, name: str, model: Model | None, num_samples: int
+) -> PlottedValues:
+    """Return one row for each observation: what differs by draw is averaged over draws.
+
+    Parameters
+    ----------
+    idata : DataTree
+        As returned by `pm.sample`.
+    name : str
+        Name of the mixture.
+    model : pymc.Model, optional
+        The model sampled, from which a mean is computed.
+    num_samples : int
+        Most draws to read where values differ by draw.
+
+    Returns
+    -------
+    PlottedValues
+
+    Raises
+    ------
+    ValueError
+        If there are no such values in the trace, or the model is needed.
+    """
+    shown = plotted_values(idata, name, model, num_samples)
+    if shown.kind == "data":
+        return shown
+    latent = group_of(idata, "posterior").get(name)
+    n_obs = idata["observed_data"][name].shape[0] if latent is None else latent.shape[2]
+    features = shown.values.shape[1:]
+    rows = shown.values.to_numpy().reshape(-1, n_obs, *features).mean(0)
+    named = shown.values[:n_obs].copy(data=rows)
+    return PlottedValues(named, f"mean of {shown.kind}", shown.suffix)
+
+
 def _pooled(drawn: xr.DataArray, num_samples: int) -> xr.DataArray:
     """Rows (N,) or (N, D) of several draws, one after the other."""
     chain, draw = spread_draws(drawn, num_samples)

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
+from pymc_dpsplit.posterior.label_arrays import labels_of_draws
+
 # Two tiles of SIDE x SIDE bytes stay in the second-level cache of a core.
 _SIDE = 256
 # A byte counts up to 255 draws.
@@ -53,8 +55,7 @@ def similarity_matrix(
            [0.5, 1. , 0.5],
            [0. , 0.5, 1. ]])
     """
-    named = labels if isinstance(labels, xr.DataArray) else _named(np.asarray(labels))
-    _check_labels(named)
+    named = labels_of_draws(labels)
     if rows is None and named.shape[-1] > _MOST_ROWS:
         raise ValueError(
             f"labels hold {named.shape[-1]} observations, for which the matrix is too large; "
@@ -64,22 +65,6 @@ def similarity_matrix(
         named = named[..., _checked_rows(rows, named.shape[-1])]
     n_obs = named.shape[-1]
     return _as_square(_share_together(_compact(named.values.reshape(-1, n_obs))), named)
-
-
-def _named(labels: np.ndarray) -> xr.DataArray:
-    dims = [f"draw_{axis}" for axis in range(labels.ndim - 1)] + ["obs"] * (labels.ndim > 0)
-    return xr.DataArray(labels, dims=dims)
-
-
-def _check_labels(labels: xr.DataArray) -> None:
-    if labels.dtype.kind not in "iu":
-        raise ValueError(
-            f"labels are of type {labels.dtype}; give integers, as sample_labels returns them."
-        )
-    if labels.ndim == 0 or labels.size == 0:
-        raise ValueError(
-            f"labels have shape {labels.shape}; give an array (chain, draw, obs) that is not empty."
-        )
 
 
 def _checked_rows(rows: Sequence[int] | np.ndarray, n_obs: int) -> np.ndarray:

@@ -1,0 +1,49 @@
+"""A partition as users give it, checked against the labels of the draws it stands for."""
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from pymc_dpsplit.posterior.point_partition import PointPartition
+
+
+def given_partition(partition: Any, dim: str, n_obs: int, coord: Any = None) -> xr.DataArray:
+    """Check a partition of some observations, and name its dimension.
+
+    Parameters
+    ----------
+    partition : PointPartition, DataArray or array_like of int, shape (N,)
+        As users give it.
+    dim : str
+        Name of the dimension of observations.
+    n_obs : int
+    coord : DataArray, optional
+        Coordinate of the observations, with which that of the partition must agree.
+
+    Returns
+    -------
+    DataArray of int64, shape (N,)
+        Labels from 0 on, without gaps, in the order of those given.
+
+    Raises
+    ------
+    ValueError
+        If it is not one integer for each observation, or is one of other observations.
+    """
+    given = partition.partition if isinstance(partition, PointPartition) else partition
+    labels = np.asarray(given)
+    if labels.shape != (n_obs,) or labels.dtype.kind not in "iu":
+        raise ValueError(
+            f"partition has shape {labels.shape} and type {labels.dtype}; give one integer for "
+            f"each of the {n_obs} observations, as point_partition returns them."
+        )
+    own = given.coords.get(dim) if isinstance(given, xr.DataArray) else None
+    if own is not None and coord is not None and not np.array_equal(own, coord):
+        raise ValueError(
+            f"partition is one of other observations, by its coordinate {dim}; give one of those "
+            "that the draws are of, in the same order."
+        )
+    dense = np.unique(labels, return_inverse=True)[1].astype(np.int64)
+    coords = {} if coord is None else {dim: coord}
+    return xr.DataArray(dense, dims=(dim,), coords=coords, name="partition")

@@ -1,0 +1,257 @@
+"""One partition in place of many draws: the one of least expected loss."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from pymc_dpsplit.posterior.label_arrays import PartitionDraws, labels_of_draws, partition_draws
+from pymc_dpsplit.posterior.partition_loss import Loss, distances, loss_of
+from pymc_dpsplit.posterior.partition_search import Search, allocate, place, rebuild, sweeten
+
+# Labels read while the draws are compared with each other, of which the best one is a start.
+_LABELS_COMPARED = 400_000_000
+_FEWEST_COMPARED = 10
+# Most draws that all searches use, and how many of their results are refined with every draw.
+_DRAWS_EXPLORED = 500
+_REFINED = 2
+# Bytes of the two tables of the search, and of a cell of both.
+_TABLES = 2**30
+_CELL = 12
+
+
+class PointPartition(NamedTuple):
+    """A partition and its expected loss, as found by `point_partition`.
+
+    Attributes
+    ----------
+    partition : DataArray of int, shape (obs,)
+        Labels; clusters are numbered by decreasing size.
+    loss : float
+        Expected loss over the draws.
+    """
+
+    partition: xr.DataArray
+    loss: float
+
+
+def point_partition(
+    labels: xr.DataArray | np.ndarray,
+    loss: str = "vi",
+    *,
+    a: float = 1.0,
+    n_restarts: int = 16,
+    max_clusters: int | None = None,
+    random_seed: Any = None,
+) -> PointPartition:
+    """Partition that minimises the expected loss over the draws.
+
+    Parameters
+    ----------
+    labels : DataArray or ndarray of int, shape (..., obs)
+        Labels of every draw, as from `sample_labels`.  The last dimension runs over
+        observations, the others (chain, draw) over draws.  How clusters are numbered does
+        not matter.
+    loss : {"vi", "binder"}
+        Variation of information, in nats, or Binder's loss, the share of pairs of observations
+        about which two partitions differ: 1 less the Rand index.
+    a : float
+        Cost, from 0 to 2, of keeping apart two observations that belong together; ``2 - a`` is
+        that of putting together two that do not.  Above 1 the partition has fewer clusters,
+        below 1 more.
+    n_restarts : int
+        Searches from random labels and, every fourth, from an allocation in random order, beside
+        the one from the best of the draws.
+    max_clusters : int, optional
+        Most clusters of the partition; by default as many as there are observations, or as the
+        memory below has room for.
+    random_seed : int or numpy.random.Generator, optional
+
+    Returns
+    -------
+    PointPartition
+        The `partition`, with the dimension and coordinate of observations of `labels`, clusters
+        numbered by decreasing size, and its expected `loss`.
+
+    Raises
+    ------
+    ValueError
+        If `labels` are not integers or empty, or another argument is out of range.
+
+    Notes
+    -----
+    A greedy search [1]_ with restarts: observations are allocated, then moved one at a time while
+    that lowers the expected loss, and clusters are dissolved and built again.  Restarts use at
+    most 500 of the draws, spread evenly; the best two of what they find are refined with all.  On
+    up to seven observations the tests compare the result with all partitions; on many it may be
+    a local minimum.  Memory: two copies of the labels, and 12 bytes for each cluster of each draw
+    and cluster of the partition, for which 1 GiB is provided.  Equations (100)-(102) of
+    docs/method.md.
+
+    References
+    ----------
+    .. [1] Dahl, D. B., Johnson, D. J. & Mueller, P. (2022). Search algorithms and loss functions
+       for Bayesian clustering. JCGS 31.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pymc_dpsplit as dps
+    >>> labels = np.array([[0, 0, 1, 1], [3, 3, 1, 1], [0, 0, 0, 1]])
+    >>> found = dps.point_partition(labels, random_seed=1)
+    >>> found.partition.values
+    array([0, 0, 1, 1])
+    >>> round(found.loss, 3)
+    0.231
+    """
+    named = labels_of_draws(labels)
+    n_obs = named.shape[-1]
+    chosen = loss_of(loss, n_obs, a)
+    _check_count("n_restarts", n_restarts, 0)
+    _check_count("max_clusters", 1 if max_clusters is None else max_clusters, 1)
+    draws = partition_draws(named)
+    most = _most_clusters(draws, max_clusters)
+    rng = np.random.default_rng(random_seed)
+    starts = _starts(draws, chosen, most, n_restarts, rng)
+    few = _spread(draws, _DRAWS_EXPLORED)
+    found = _searched(few, chosen, starts, most, rng)
+    found.sort(key=lambda labels: distances(labels, draws, chosen).mean())
+    found = _searched(draws, chosen, found[:_REFINED], most, rng)
+    expected = [float(distances(labels, draws, chosen).mean()) for labels in found]
+    best = int(np.argmin(expected))
+    return PointPartition(_as_partition(found[best], named, loss, float(a)), expected[best])
+
+
+def _check_count(argument: str, given: Any, least: int) -> None:
+    is_integer = isinstance(given, int | np.integer) and not isinstance(given, bool)
+    if not is_integer or given < least:
+        raise ValueError(f"{argument}={given!r} must be an integer of at least {least}.")
+
+
+def _most_clusters(draws: PartitionDraws, wanted: int | None) -> int:
+    """Limit on clusters: what was asked for, or what the tables have room for."""
+    n_obs = draws.labels.shape[1]
+    if wanted is not None:
+        return min(wanted, n_obs)
+    room = _TABLES // (_CELL * int(draws.n_clusters.sum()))
+    return min(n_obs, max(room, int(draws.n_clusters.max())))
+
+
+def _spread(draws: PartitionDraws, n_wanted: int) -> PartitionDraws:
+    """At most `n_wanted` draws, spread evenly over all."""
+    n_draws = len(draws.labels)
+    if n_draws <= n_wanted:
+        return draws
+    chosen = np.linspace(0, n_draws - 1, n_wanted).astype(int)
+    return PartitionDraws(draws.labels[chosen], draws.n_clusters[chosen])
+
+
+def _starts(
+    draws: PartitionDraws, loss: Loss, most: int, n_restarts: int, rng: np.random.Generator
+) -> list[np.ndarray | None]:
+    """Labels (N,) from which to search; None for an allocation in random order.
+
+    Allocations differ little from each other where the first few observations decide, and
+    random labels lead elsewhere.
+    """
+    n_obs = draws.labels.shape[1]
+    largest = min(int(draws.n_clusters.max()), most)
+    starts: list[np.ndarray | None] = [_best_draw(draws, loss, most)]
+    for restart in range(n_restarts):
+        labels = rng.integers(0, rng.integers(1, largest + 1), n_obs)
+        starts.append(np.unique(labels, return_inverse=True)[1] if restart % 4 else None)
+    return starts
+
+
+def _best_draw(draws: PartitionDraws, loss: Loss, most: int) -> np.ndarray:
+    """Labels (N,) of the draw of least expected loss, of some if there are many."""
+    n_draws, n_obs = draws.labels.shape
+    is_allowed = draws.n_clusters <= most
+    allowed = PartitionDraws(draws.labels[is_allowed], draws.n_clusters[is_allowed])
+    candidates = _spread(allowed, max(_LABELS_COMPARED // (n_draws * n_obs), _FEWEST_COMPARED))
+    # One cluster is a partition that every limit allows.
+    labels = [np.zeros(n_obs, np.int64), *candidates.labels.astype(np.int64)]
+    return min(labels, key=lambda labels: distances(labels, draws, loss).mean())
+
+
+def _searched(
+    draws: PartitionDraws,
+    loss: Loss,
+    starts: list[np.ndarray | None],
+    most: int,
+    rng: np.random.Generator,
+) -> list[np.ndarray]:
+    """Labels (N,) of the minima at which searches end, one for each start."""
+    search = _new_search(draws, loss, most)
+    ends = []
+    for start in starts:
+        search = _descended(_started(search, start, most, rng), most, rng)
+        ends.append(search.labels.copy())
+    return ends
+
+
+def _new_search(draws: PartitionDraws, loss: Loss, most: int) -> Search:
+    """Tables of a search."""
+    n_columns = min(most, int(draws.n_clusters.max()) + 4)
+    n_rows = int(draws.n_clusters.sum())
+    return Search(
+        draws=np.ascontiguousarray(draws.labels.T),
+        first_row=np.cumsum(draws.n_clusters) - draws.n_clusters,
+        step=np.append(np.diff(loss.size_term), 0.0),
+        weight=loss.weight,
+        labels=np.empty(draws.labels.shape[1], np.int64),
+        sizes=np.empty(n_columns, np.int64),
+        shared=np.empty((n_rows, n_columns), np.int32),
+        gains=np.empty((n_rows, n_columns)),
+        n_clusters=np.empty(1, np.int64),
+    )
+
+
+def _started(
+    search: Search, start: np.ndarray | None, most: int, rng: np.random.Generator
+) -> Search:
+    """Begin anew, in the same memory, from labels (N,) or an allocation in random order."""
+    search.labels[:] = -1
+    for table in (search.sizes, search.shared, search.gains, search.n_clusters):
+        table[:] = 0
+    if start is not None:
+        return place(search, start)
+    return allocate(search, rng.permutation(len(search.labels)), most)[0]
+
+
+def _descended(search: Search, most: int, rng: np.random.Generator) -> Search:
+    """Go down to a minimum, at which no observation moves and no cluster is rebuilt."""
+    improves = True
+    while improves:
+        n_moved = 1
+        while n_moved:
+            search, n_moved = sweeten(search, rng.permutation(len(search.labels)), most)
+        search, improves = _rebuilt(search, most, rng)
+    return search
+
+
+def _rebuilt(search: Search, most: int, rng: np.random.Generator) -> tuple[Search, bool]:
+    """Rebuild clusters in random order until that improves one; tell whether it did."""
+    anchors = np.unique(search.labels, return_index=True)[1]
+    for anchor in rng.permutation(anchors):
+        members = np.flatnonzero(search.labels == search.labels[anchor])
+        search, change = rebuild(search, rng.permutation(members), most)
+        if change < 0:
+            return search, True
+    return search, False
+
+
+def _as_partition(
+    labels: np.ndarray, draws: xr.DataArray, loss: str, weight: float
+) -> xr.DataArray:
+    """Number clusters by decreasing size, in the smallest type, and name the dimension."""
+    _, first, dense, sizes = np.unique(
+        labels, return_index=True, return_inverse=True, return_counts=True
+    )
+    rank = np.argsort(np.lexsort((first, -sizes)))
+    dim = draws.dims[-1]
+    coords = {dim: draws.coords[dim]} if dim in draws.coords else {}
+    numbered = rank[dense].astype(np.min_scalar_type(len(sizes) - 1))
+    return xr.DataArray(
+        numbered, dims=(dim,), coords=coords, name="partition", attrs={"loss": loss, "a": weight}
+    )
