@@ -12,9 +12,12 @@ from pymc_dpsplit.mixture import DPMixture
 from pymc_dpsplit.posterior.diagnose import diagnose
 from pymc_dpsplit.posterior.labels import sample_labels
 from pymc_dpsplit.posterior.plot_density import plot_density
-from pymc_dpsplit.posterior.plot_n_clusters import plot_n_clusters
+from pymc_dpsplit.posterior.plot_n_clusters import plot_n_clusters, plot_prior_n_clusters
 from pymc_dpsplit.posterior.plot_similarity import plot_similarity
+from pymc_dpsplit.posterior.predict import predict
 from pymc_dpsplit.posterior.similarity import similarity_matrix
+from pymc_dpsplit.prior.elicit import elicit_alpha
+from pymc_dpsplit.prior.n_clusters import prior_n_clusters
 from pymc_dpsplit.step import DPSplitMerge
 
 __version__ = "0.1.0"
@@ -29,9 +32,13 @@ __all__ = [
     "Normal",
     "Poisson",
     "diagnose",
+    "elicit_alpha",
     "plot_density",
     "plot_n_clusters",
+    "plot_prior_n_clusters",
     "plot_similarity",
+    "predict",
+    "prior_n_clusters",
     "sample_labels",
     "similarity_matrix",
 ]

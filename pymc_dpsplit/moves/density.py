@@ -62,3 +62,31 @@ def fill_log_mixture(prior, data, log_weights, params, log_rest, out):
         accumulate(log_mass, n_clusters + 1, highest, total)
         for t in range(min(TILE, n_obs - first)):
             out[first + t] = highest[t] + math.log(total[t])
+
+
+@kernel
+def fill_log_masses(prior, data, log_weights, params, log_rest, out):
+    """Write log w_k f(x_i | theta_k), and in the last row log w_rest m(x_i): the terms of eq. (15).
+
+    Parameters
+    ----------
+    data, log_weights, params, log_rest
+        As in `fill_log_mixture`.
+    out : ndarray of float64, shape (K + 1, N)
+    """
+    n_obs, n_clusters = data.shape[0], log_weights.shape[0]
+    cache = np.empty(cache_size(prior))
+    fill_cache(prior, np.zeros(stats_size(prior)), cache)
+    rows = new_rows()
+    tile = new_tile(tile_size(prior))
+    log_mass, scratch = new_scratch(1), new_scratch(4)
+    weighted = add_log_weights(params, log_weights)
+    for first in range(0, n_obs, TILE):
+        fill_range(rows, first, n_obs)
+        load_tile(prior, data, rows, tile)
+        for k in range(n_clusters):
+            fill_log_density(prior, tile, weighted[k], log_mass, scratch)
+            for t in range(min(TILE, n_obs - first)):
+                out[k, first + t] = log_mass[t]
+        for t in range(min(TILE, n_obs - first)):
+            out[n_clusters, first + t] = log_rest + log_predictive(prior, data, first + t, cache)

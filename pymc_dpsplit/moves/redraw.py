@@ -48,6 +48,12 @@ def redraw_labels(prior, data, log_alone, log_weights, log_rest, params, alpha, 
         The occupied part of the measure.
     labels : ndarray of int, shape (N,)
         Overwritten: rows of `params`, and numbers from K on for clusters not recorded.
+
+    Returns
+    -------
+    log_weights : ndarray of float64, shape (K + M,)
+    params : ndarray of float64, shape (K + M, P)
+        The measure that the labels number, with M sticks broken.
     """
     n_obs = labels.shape[0]
     log_density = np.empty(n_obs)
@@ -73,3 +79,4 @@ def redraw_labels(prior, data, log_alone, log_weights, log_rest, params, alpha, 
         choose_in_tile(log_mass, n_atoms, rows, key, chosen, scratch)
         for t in range(min(TILE, n_obs - first)):
             labels[first + t] = chosen[t]
+    return log_weights, params

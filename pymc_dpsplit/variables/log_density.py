@@ -10,7 +10,7 @@ from pytensor.tensor.type import TensorType
 from pymc_dpsplit.components.base import Component
 from pymc_dpsplit.data.blocks import column_means, count_where
 from pymc_dpsplit.data.fixed_rows import read_only
-from pymc_dpsplit.moves.density import fill_log_mixture
+from pymc_dpsplit.moves.density import fill_log_masses, fill_log_mixture
 from pymc_dpsplit.moves.patterns import patterns_of
 from pymc_dpsplit.variables.inputs import named_parameters
 from pymc_dpsplit.variables.object_mode import ObjectModeOp
@@ -53,14 +53,52 @@ def log_mixture_density(
     -------
     ndarray of float64, shape (N,)
     """
+    out = np.empty(len(rows))
+    law = _as_kernels_see_it(component, rows, weights, remainder, parameters, values)
+    fill_log_mixture(*law, out)
+    return out
+
+
+def log_masses(
+    component: Component,
+    rows: np.ndarray,
+    weights: np.ndarray,
+    remainder: float,
+    parameters: Mapping[str, np.ndarray],
+    values: Mapping[str, np.ndarray],
+) -> np.ndarray:
+    """Logarithms of the terms of eq. (15), whose sum `log_mixture_density` is.
+
+    Parameters
+    ----------
+    component, rows, weights, remainder, parameters, values
+        As in `log_mixture_density`.
+
+    Returns
+    -------
+    ndarray of float64, shape (K + 1, N)
+        One row for each cluster, and the last for all that is outside them.
+    """
+    out = np.empty((len(weights) + 1, len(rows)))
+    law = _as_kernels_see_it(component, rows, weights, remainder, parameters, values)
+    fill_log_masses(*law, out)
+    return out
+
+
+def _as_kernels_see_it(
+    component: Component,
+    rows: np.ndarray,
+    weights: np.ndarray,
+    remainder: float,
+    parameters: Mapping[str, np.ndarray],
+    values: Mapping[str, np.ndarray],
+) -> tuple[Any, ...]:
+    """Prior, observations, log weights, parameters and the logarithm of the remainder."""
     shift = column_means(rows)
-    prior = component.prior(values, shift)
-    params = component.pack(parameters, shift)
     with np.errstate(divide="ignore"):
         log_weights, log_rest = np.log(weights), float(np.log(remainder))
-    out = np.empty(len(rows))
-    fill_log_mixture(prior, read_only(rows), log_weights, params, log_rest, out)
-    return out
+    prior, params = component.prior(values, shift), component.pack(parameters, shift)
+    return prior, read_only(rows), log_weights, params, log_rest
 
 
 def _log_density_of_present(
