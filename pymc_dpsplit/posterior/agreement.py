@@ -1,6 +1,7 @@
-"""Whether chains hold the same partitions: distances between and within; docs/method.md, eq. (117).
+"""Whether chains hold the same partitions: distances between and within; docs/method.md, eq. (118).
 
-At most 50 draws of a chain and 1000 rows are compared, evenly spread.
+At most 50 draws of a chain and 1000 rows are compared, evenly spread; fewer draws if they have
+very many clusters.
 """
 
 import math
@@ -19,6 +20,8 @@ from pymc_dpsplit.variables import find_mixtures
 _MOST_DRAWS, _MOST_ROWS = 50, 1000
 # Fewer draws of a chain say nothing of how it varies.
 _FEWEST_DRAWS = 10
+# Clusters of all draws compared: every pair of them is counted, in about a second.
+_MOST_CLUSTERS = 8000
 
 
 class Agreement(NamedTuple):
@@ -27,7 +30,7 @@ class Agreement(NamedTuple):
     Attributes
     ----------
     r_hat : float
-        Of the co-clustering of all pairs of rows, eq. (117); 1 if chains agree.
+        Of the co-clustering of all pairs of rows, eq. (118); 1 if chains agree.
     between, within : float
         Mean variation of information, in nats, of two draws of different chains, of one.
     chain : int
@@ -60,7 +63,10 @@ def chain_agreement(idata: xr.DataTree, name: str, model: Model | None) -> Agree
     shape = posterior.sizes["chain"], posterior.sizes["draw"]
     if shape[0] < 2 or shape[1] < _FEWEST_DRAWS:
         return None
-    draws = np.linspace(0, shape[1] - 1, min(_MOST_DRAWS, shape[1])).round().astype(int)
+    mean = float(posterior[f"{name}_n_clusters"].mean())
+    affordable = max(_FEWEST_DRAWS, int(_MOST_CLUSTERS / (shape[0] * max(1.0, mean))))
+    n_draws = min(_MOST_DRAWS, affordable, shape[1])
+    draws = np.linspace(0, shape[1] - 1, n_draws).round().astype(int)
     labels = _recorded(idata, name, draws)
     if labels is None:
         labels = _redrawn(posterior, name, model, draws)
@@ -122,13 +128,19 @@ def agreement_of(labels: np.ndarray, chains: np.ndarray) -> Agreement:
     is_pair = together & ~np.eye(len(own), dtype=bool)
     within, between = squares[is_pair].mean(), squares[~together].mean()
     ratio = between / within if within > 0 else (math.inf if between > 0 else 1.0)
-    apart = [squares[own == chain][:, own != chain].mean() for chain in range(n_chains)]
+    apart = [_distance_of_means(squares, own == chain) for chain in range(n_chains)]
     return Agreement(
         r_hat=math.sqrt(ratio),
         between=float(information[~together].mean()),
         within=float(information[is_pair].mean()),
         chain=int(chains[int(np.argmax(apart))]),
     )
+
+
+def _distance_of_means(squares: np.ndarray, is_own: np.ndarray) -> float:
+    """Squared distance of the mean of some draws from that of the others, but for a factor."""
+    own, rest = squares[is_own][:, is_own].mean(), squares[~is_own][:, ~is_own].mean()
+    return float(2 * squares[is_own][:, ~is_own].mean() - own - rest)
 
 
 def _distances(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

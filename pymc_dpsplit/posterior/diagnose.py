@@ -126,7 +126,7 @@ def diagnose(
 
     References
     ----------
-    .. [1] docs/method.md, section 11.
+    .. [1] docs/method.md, eq. (118).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Prediction of new rows, averaged over draws; docs/method.md, section 9."""
+"""Prediction of new rows, averaged over draws; docs/method.md, eqs. (110) to (113)."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -103,7 +103,7 @@ def predict(
 
     References
     ----------
-    .. [1] docs/method.md, section 9.
+    .. [1] docs/method.md, eqs. (110) to (113).
 
     Examples
     --------

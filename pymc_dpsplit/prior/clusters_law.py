@@ -59,20 +59,19 @@ def law_at(alpha: float, n: int) -> tuple[int, np.ndarray]:
     law : ndarray of float64
         Probabilities of `first`, `first` + 1 and so on.
     """
-    # Bernoulli variables of eq. (114), the first of which is certain.
-    p_new = alpha / (alpha + np.arange(n))
+    # Bernoulli variables of eq. (114), the first of which is certain, and their complements: a
+    # difference from one would have lost digits.
+    rows = np.arange(n)
     n_leaves = -(-n // _LEAF)
-    padded = np.zeros(n_leaves * _LEAF)
-    padded[:n] = p_new
-    # Neighbours are alike, so that the leaves have similar laws.
-    by_leaf = padded.reshape(n_leaves, _LEAF)
+    occupies, joins = np.zeros(n_leaves * _LEAF), np.ones(n_leaves * _LEAF)
+    occupies[:n], joins[:n] = alpha / (alpha + rows), rows / (alpha + rows)
     laws = np.zeros((n_leaves, _LEAF + 1))
     laws[:, 0] = 1.0
-    for i in range(_LEAF):
-        p = by_leaf[:, i, None]
-        occupied = laws[:, :-1] * p
-        laws *= 1.0 - p
-        laws[:, 1:] += occupied
+    by_step = occupies.reshape(n_leaves, _LEAF).T, joins.reshape(n_leaves, _LEAF).T
+    for occupy, join in zip(*by_step, strict=True):
+        moved = laws[:, :-1] * occupy[:, None]
+        laws *= join[:, None]
+        laws[:, 1:] += moved
     blocks = [_trimmed(0, law) for law in laws]
     while len(blocks) > 1:
         pairs = [_convolved(a, b) for a, b in zip(blocks[::2], blocks[1::2], strict=False)]

@@ -59,7 +59,7 @@ def elicit_alpha(n: int, expected: float, upper: int, prob: float = 0.99) -> Gam
 
     References
     ----------
-    .. [1] docs/method.md, section 10.
+    .. [1] docs/method.md, eq. (117).
 
     Examples
     --------

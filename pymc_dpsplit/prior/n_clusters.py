@@ -42,7 +42,7 @@ def prior_n_clusters(alpha: Any, n: int) -> xr.DataArray:
 
     References
     ----------
-    .. [1] docs/method.md, section 10.
+    .. [1] docs/method.md, eqs. (114) to (116).
 
     Examples
     --------
