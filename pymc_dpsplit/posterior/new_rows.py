@@ -48,7 +48,7 @@ def read_new(new: Any, mixture: MixtureVariables, model: Model) -> NewRows:
     ValueError
         With one sentence that names the fault and the remedy.
     """
-    dims = model.named_vars_to_dims.get(mixture.name) or ()
+    dims = list(model.named_vars_to_dims.get(mixture.name) or ())
     feature = str(dims[1]) if len(dims) > 1 else None
     names = None if feature is None else model.coords.get(feature)
     ordered = new

@@ -7,7 +7,7 @@ relatively, as large ones.
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.special import digamma
+from scipy.special import digamma, logsumexp
 
 # Rows whose law is convolved at once, before blocks are joined in pairs.
 _LEAF = 64
@@ -115,20 +115,15 @@ def laws_at(alphas: np.ndarray, n: int) -> Iterator[tuple[np.ndarray, int, np.nd
         first, law = law_at(reference, n)
         counts = first + np.arange(len(law))
         step = max(1, _TABLE // len(law))
-        for start in range(0, len(waiting), step):
-            tried = waiting[start : start + step]
+        is_known = True
+        while is_known and len(waiting):
+            tried = waiting[:step]
             tilted = np.log(law) + counts * np.log(alphas[tried] / reference)[:, None]
-            tilted = np.exp(tilted - tilted.max(1, keepdims=True))
-            tilted /= tilted.sum(1, keepdims=True)
-            # In ascending order, so that the upper end is the first to matter.
-            is_whole = (tilted[:, -1] < _OUTSIDE) | (counts[-1] == n)
-            is_whole[0] |= start == 0
-            n_good = len(tried) if is_whole.all() else int(np.argmin(is_whole))
+            tilted = np.exp(tilted - logsumexp(tilted, axis=1, keepdims=True))
+            # Laws of smaller alphas have less at the upper end, which is the first to matter.
+            is_whole = (alphas[tried] <= reference) | (tilted[:, -1] < _OUTSIDE) | (counts[-1] == n)
+            is_known = bool(is_whole.all())
+            n_good = len(tried) if is_known else int(np.argmin(is_whole))
             if n_good:
                 yield tried[:n_good], first, tilted[:n_good]
-            if n_good < len(tried):
-                start += n_good
-                break
-        else:
-            return
-        waiting = waiting[start:]
+            waiting = waiting[n_good:]
