@@ -19,11 +19,14 @@ from pymc_dpsplit.posterior.labels import sample_labels
 from pymc_dpsplit.posterior.partition_uncertainty import partition_uncertainty
 from pymc_dpsplit.posterior.plot_clusters import plot_clusters
 from pymc_dpsplit.posterior.plot_density import plot_density
-from pymc_dpsplit.posterior.plot_n_clusters import plot_n_clusters
+from pymc_dpsplit.posterior.plot_n_clusters import plot_n_clusters, plot_prior_n_clusters
 from pymc_dpsplit.posterior.plot_partition_uncertainty import plot_partition_uncertainty
 from pymc_dpsplit.posterior.plot_similarity import plot_similarity
 from pymc_dpsplit.posterior.point_partition import point_partition
+from pymc_dpsplit.posterior.predict import predict
 from pymc_dpsplit.posterior.similarity import similarity_matrix
+from pymc_dpsplit.prior.elicit import elicit_alpha
+from pymc_dpsplit.prior.n_clusters import prior_n_clusters
 from pymc_dpsplit.step import DPSplitMerge
 
 __version__ = "0.1.0"
@@ -43,13 +46,17 @@ __all__ = [
     "Product",
     "credible_ball",
     "diagnose",
+    "elicit_alpha",
     "partition_uncertainty",
     "plot_clusters",
     "plot_density",
     "plot_n_clusters",
     "plot_partition_uncertainty",
+    "plot_prior_n_clusters",
     "plot_similarity",
     "point_partition",
+    "predict",
+    "prior_n_clusters",
     "sample_labels",
     "similarity_matrix",
 ]

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -15,9 +16,7 @@ class NonConjugate(Component):
     """
 
     @abstractmethod
-    def log_prior_predictive(
-        self, rows: np.ndarray, values: Mapping[str, np.ndarray]
-    ) -> np.ndarray:
+    def log_prior_predictive(self, rows: Any, values: Mapping[str, np.ndarray]) -> np.ndarray:
         """Log density of each row averaged over the base measure, eq. (77).
 
         Parameters

@@ -13,8 +13,7 @@ import numpy as np
 
 from pymc_dpsplit.components.base import mean_parameters, params_size
 from pymc_dpsplit.kernels.jit import kernel
-from pymc_dpsplit.moves.density import fill_log_mixture
-from pymc_dpsplit.moves.redraw import log_prior_predictive
+from pymc_dpsplit.moves.density import fill_log_mixture, log_prior_predictive
 
 # The list holds this share of the expected number of new clusters per sweep, if it may.
 _COVERED = 0.95
@@ -35,8 +34,8 @@ def log_founding_odds(prior, data, stats, alpha):
         log_weights[j] = math.log(stats[large[j], 0])
         mean_parameters(prior, stats[large[j]], params[j])
     odds = np.empty(data.shape[0])
-    fill_log_mixture(prior, data, log_weights, params, -np.inf, odds)
     alone = log_prior_predictive(prior, data)
+    fill_log_mixture(prior, data, alone, log_weights, params, -np.inf, odds)
     for i in range(odds.shape[0]):
         odds[i] = math.log(alpha) + alone[i] - odds[i]
     return odds

@@ -9,15 +9,13 @@ from pymc_dpsplit.kernels.jit import kernel
 from pymc_dpsplit.kernels.random import draw_key
 from pymc_dpsplit.kernels.tiles import TILE, new_rows, new_scratch
 from pymc_dpsplit.moves.all_atoms import fill_masses, new_masses
-from pymc_dpsplit.moves.density import add_log_weights, fill_log_mixture_from, log_prior_predictive
+from pymc_dpsplit.moves.density import add_log_weights, fill_log_mixture
 from pymc_dpsplit.moves.measure import break_remainder
 from pymc_dpsplit.moves.tile_labels import choose_in_tile
 
 # Share of the mixture density, at the observation where it is largest, that unbroken sticks may
 # still hold: too little to change a label drawn with 52-bit uniforms more than once in 10^12.
 _LOG_LEFT_OUT = math.log(1e-12)
-
-__all__ = ["log_prior_predictive", "redraw_labels"]
 
 
 @kernel
@@ -32,10 +30,16 @@ def redraw_labels(prior, data, log_alone, log_weights, log_rest, params, alpha, 
         The occupied part of the measure.
     labels : ndarray of int, shape (N,)
         Overwritten: rows of `params`, and numbers from K on for clusters not recorded.
+
+    Returns
+    -------
+    log_weights : ndarray of float64, shape (K + M,)
+    params : ndarray of float64, shape (K + M, P)
+        The measure that the labels number, with M sticks broken.
     """
     n_obs = labels.shape[0]
     log_density = np.empty(n_obs)
-    fill_log_mixture_from(prior, data, log_alone, log_weights, params, -np.inf, log_density)
+    fill_log_mixture(prior, data, log_alone, log_weights, params, -np.inf, log_density)
     worst = -np.inf
     for i in range(n_obs):
         worst = max(worst, log_alone[i] - log_density[i])
@@ -55,3 +59,4 @@ def redraw_labels(prior, data, log_alone, log_weights, log_rest, params, alpha, 
         choose_in_tile(log_mass[0], n_atoms, rows, key, chosen, scratch)
         for t in range(min(TILE, n_obs - first)):
             labels[first + t] = chosen[t]
+    return log_weights, params

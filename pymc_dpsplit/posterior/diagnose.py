@@ -6,13 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
+from pymc.model import Model
 
+from pymc_dpsplit.posterior.agreement import Agreement, chain_agreement
 from pymc_dpsplit.posterior.invariants import (
     LEAST_DRAWS,
     invariant_quantities,
     largest_disagreement,
     tabulate,
 )
+from pymc_dpsplit.posterior.probes import probe_densities
 from pymc_dpsplit.posterior.trace import choose_mixture, group_of, mixture_names
 
 # Vehtari et al. (2021), Rank-normalization, folding, and localization, Bayesian Analysis 16.
@@ -26,6 +29,11 @@ _MOST_ERRORS = 5.0
 _MARGIN = 1.25
 # A chain that would have to be so many times longer is not cured by length.
 _MOST_TIMES_LONGER = 50
+# With fewer changes of the number of clusters a chain has hardly looked at another one.
+_FEW_ACCEPTED = 10
+_WITHOUT_MODEL = (
+    "Give model= to judge more: the density of any family, and partitions of the chains."
+)
 _LINE = 88  # characters
 
 
@@ -43,6 +51,9 @@ class Diagnosis:
         ``chain_mean`` and ``chain_error``, its standard error.
     n_draws : int
         Draws per chain.
+    agreement : Agreement or None
+        Of the partitions of the chains: ``r_hat``, and the mean variation of information
+        ``between`` chains and ``within``; None if they could not be compared.
     problems : tuple of str
         What stands against the draws, each with its remedy; empty if converged.
     remarks : tuple of str
@@ -52,12 +63,13 @@ class Diagnosis:
     var_name: str
     table: xr.Dataset
     n_draws: int
+    agreement: Agreement | None
     problems: tuple[str, ...]
     remarks: tuple[str, ...]
 
     @property
     def converged(self) -> bool:
-        """Whether every R-hat and every ESS could be judged and passed."""
+        """Whether every R-hat and every ESS could be judged and passed, and partitions agree."""
         return not self.problems
 
     @property
@@ -78,7 +90,9 @@ class Diagnosis:
         return "\n".join(lines)
 
 
-def diagnose(idata: xr.DataTree, var_name: str | None = None) -> Diagnosis:
+def diagnose(
+    idata: xr.DataTree, var_name: str | None = None, model: Model | None = None
+) -> Diagnosis:
     """Judge a run by its label-invariant quantities, and say what to do next.
 
     Parameters
@@ -87,6 +101,9 @@ def diagnose(idata: xr.DataTree, var_name: str | None = None) -> Diagnosis:
         As returned by `pm.sample`, or loaded from disk.
     var_name : str, optional
         Name of the mixture; needed if the trace holds several.
+    model : pymc.Model, optional
+        The model sampled.  Without it partitions are compared only if the trace holds labels,
+        and predictive densities only if clusters are Gaussian.
 
     Returns
     -------
@@ -103,7 +120,13 @@ def diagnose(idata: xr.DataTree, var_name: str | None = None) -> Diagnosis:
     Judged are the scalar variables of the posterior (alpha, the number of clusters, the weight
     of everything not yet seen, and whatever else the model holds), and the entropy and the log
     joint density of the partition.  Parameters of single clusters are not: their R-hat depends
-    on how clusters are numbered.
+    on how clusters are numbered.  Judged too is the log predictive density at five rows, those
+    at the quantiles 5, 25, 50, 75 and 95 % of it, and whether partitions of different chains are
+    no further apart than those of one [1]_.
+
+    References
+    ----------
+    .. [1] docs/method.md, eq. (118).
 
     Examples
     --------
@@ -124,21 +147,27 @@ def diagnose(idata: xr.DataTree, var_name: str | None = None) -> Diagnosis:
     name = choose_mixture(idata, var_name)
     posterior, stats = group_of(idata, "posterior"), group_of(idata, "sample_stats")
     draws = invariant_quantities(posterior, stats, name, mixture_names(idata))
-    table = tabulate(draws)
+    probes = probe_densities(idata, name, model)
+    table = tabulate(draws if probes is None else draws.merge(probes))
     n_draws = draws.sizes["draw"]
-    problems = _problems(table, n_draws, posterior.attrs.get("tuning_steps"))
+    agreement = chain_agreement(idata, name, model)
+    tune = _longer_tune(posterior.attrs.get("tuning_steps"))
+    problems = [*_problems(table, n_draws, tune), *_partition_problems(agreement, tune)]
     remarks = [
         *(_constant_remarks(table) if n_draws >= LEAST_DRAWS else []),
         *_tail_remarks(table),
         *_agreement_remarks(table),
-        *_move_remarks(stats, name),
+        *_partition_remarks(agreement),
+        *_move_remarks(stats, name, is_apart=_are_apart(table)),
         *_dropped_remarks(posterior, name),
         *_divergence_remarks(stats),
     ]
-    return Diagnosis(name, table, n_draws, tuple(problems), tuple(remarks))
+    if model is None and (agreement is None or probes is None) and n_draws >= LEAST_DRAWS:
+        remarks.append(_WITHOUT_MODEL)
+    return Diagnosis(name, table, n_draws, agreement, tuple(problems), tuple(remarks))
 
 
-def _problems(table: xr.Dataset, n_draws: int, n_tune: int | None) -> list[str]:
+def _problems(table: xr.Dataset, n_draws: int, tune: str) -> list[str]:
     """What stands against the draws, each with its remedy."""
     undefined = table["quantity"].values[~np.isfinite(table["mean"].values)]
     problems = [
@@ -151,7 +180,7 @@ def _problems(table: xr.Dataset, n_draws: int, n_tune: int | None) -> list[str]:
     if table.sizes["chain"] < 2:
         problems.append("one chain does not show whether others would agree: give chains=4.")
     else:
-        problems += _r_hat_problems(table, n_draws, n_tune)
+        problems += _r_hat_problems(table, n_draws, tune)
     return [*problems, *_ess_problems(table, n_draws)]
 
 
@@ -163,7 +192,7 @@ def _are_apart(table: xr.Dataset) -> bool:
     return failing.sizes["quantity"] > 0 and largest_disagreement(failing)[2] > _MOST_ERRORS
 
 
-def _r_hat_problems(table: xr.Dataset, n_draws: int, n_tune: int | None) -> list[str]:
+def _r_hat_problems(table: xr.Dataset, n_draws: int, tune: str) -> list[str]:
     # Written so that an R-hat that could not be computed fails.
     failing = table.isel(quantity=table["is_judged"] & ~(table["r_hat"] < LARGEST_R_HAT))
     if failing.sizes["quantity"] == 0:
@@ -172,13 +201,37 @@ def _r_hat_problems(table: xr.Dataset, n_draws: int, n_tune: int | None) -> list
     if not _are_apart(table):
         remedy = f"give more draws, {2 * n_draws} or what bulk ESS asks for"
         return [f"R-hat is {LARGEST_R_HAT} or more for {listed}: {remedy}."]
-    tune = f"tune={2 * int(n_tune)}" if n_tune else "tune= twice as large"
     quantity, chain, _ = largest_disagreement(failing)
     own, rest = _mean_and_rest(failing.sel(quantity=quantity), chain)
     return [
         f"the chains are in different places: R-hat is {listed}; chain {chain} stands apart, with "
         f"a mean {quantity} of {own:.5g} where the others have {rest:.5g}: give {tune}, and if "
         "they still differ, look at az.plot_trace for chains that never meet."
+    ]
+
+
+def _longer_tune(n_tune: int | None) -> str:
+    return f"tune={2 * int(n_tune)}" if n_tune else "tune= twice as large"
+
+
+def _partition_problems(agreement: Agreement | None, tune: str) -> list[str]:
+    if agreement is None or agreement.r_hat < _R_HAT_APART:
+        return []
+    return [
+        f"the chains hold different partitions: R-hat of the co-clustering is "
+        f"{agreement.r_hat:.3g}, two draws differ by {agreement.between:.3g} nats in different "
+        f"chains and by {agreement.within:.3g} in one, chain {agreement.chain} most: give {tune}, "
+        "and if they still differ, compare similarity_matrix(labels.sel(chain=[...])) of chains."
+    ]
+
+
+def _partition_remarks(agreement: Agreement | None) -> list[str]:
+    if agreement is None or agreement.r_hat >= _R_HAT_APART:
+        return []
+    return [
+        f"Partitions agree: two draws differ by {agreement.between:.3g} nats in different chains "
+        f"and by {agreement.within:.3g} in one (variation of information; R-hat of the "
+        f"co-clustering {agreement.r_hat:.3f})."
     ]
 
 
@@ -228,16 +281,22 @@ def _agreement_remarks(table: xr.Dataset) -> list[str]:
     ]
 
 
-def _move_remarks(stats: xr.Dataset, name: str) -> list[str]:
-    """How often splits and merges were proposed and accepted."""
-    said = []
+def _move_remarks(stats: xr.Dataset, name: str, is_apart: bool) -> list[str]:
+    """How often splits and merges were proposed and accepted; what to do if that is too rare."""
+    said, n_accepted = [], 0
     for kind in ("splits", "merges"):
         keys = [f"{name}_{kind}_{what}" for what in ("accepted", "proposed")]
         if all(key in stats for key in keys):
             accepted, proposed = (int(stats[key].sum()) for key in keys)
+            n_accepted += accepted
             if proposed:
                 said.append(f"{100 * accepted / proposed:.1f} % of {proposed} {kind}")
-    return [f"Accepted: {' and '.join(said)}."] if said else []
+    if not said:
+        return []
+    remedy = ""
+    if is_apart and n_accepted < _FEW_ACCEPTED * stats.sizes["chain"]:
+        remedy = ' Chains that differ need more: give pm.sample(dpsplit={"attempts": 4}).'
+    return [f"Accepted: {' and '.join(said)}.{remedy}"]
 
 
 def _dropped_remarks(posterior: xr.Dataset, name: str) -> list[str]:

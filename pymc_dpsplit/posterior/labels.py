@@ -1,18 +1,40 @@
 """Labels of the observations, one partition for each draw."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
 from pymc.model import Model, modelcontext
 
 from pymc_dpsplit.components.given import given
-from pymc_dpsplit.components.non_conjugate import NonConjugate
 from pymc_dpsplit.data.blocks import column_means
-from pymc_dpsplit.moves.redraw import log_prior_predictive, redraw_labels
+from pymc_dpsplit.moves.density import log_density_alone
+from pymc_dpsplit.moves.redraw import redraw_labels
+from pymc_dpsplit.posterior.measures import Measure, measures_of, recorded_posterior
 from pymc_dpsplit.posterior.readings import readings_of
 from pymc_dpsplit.variables import MixtureVariables, find_mixtures
 from pymc_dpsplit.variables.reading import Reading
+
+
+class Redrawn(NamedTuple):
+    """Labels of one draw, and the atoms they number.
+
+    Attributes
+    ----------
+    labels : ndarray of int32, shape (N,)
+        Those from K on are of atoms that the trace does not record.
+    log_weights : ndarray of float64, shape (A,)
+        The first K are those recorded.
+    params : ndarray of float64, shape (A, P)
+        As kernels see them, see `Component.unpack`.
+    shift : ndarray of float64, shape (D,)
+        What was subtracted from the observations.
+    """
+
+    labels: np.ndarray
+    log_weights: np.ndarray
+    params: np.ndarray
+    shift: np.ndarray
 
 
 def sample_labels(
@@ -69,30 +91,44 @@ def sample_labels(
     (2, 20, 3)
     """
     model = modelcontext(model)
-    mixture = _mixture_in(model, var_name)
+    mixture = mixture_in(model, var_name)
     kept = f"{mixture.name}_labels"
     for group in ("posterior", "sample_stats"):
         if group in idata.children and kept in idata[group]:
             recorded = idata[group][kept]
             return _as_labels(recorded.to_numpy(), recorded, mixture, model)
-    if "posterior" not in idata.children or f"{mixture.name}_weights" not in idata["posterior"]:
-        raise ValueError(
-            f"the posterior group holds no {mixture.name}_weights; give the trace of this model, "
-            "sampled without var_names=."
-        )
-    posterior = idata["posterior"].to_dataset()
-    _refuse_dropped_rows(posterior, mixture)
+    posterior = recorded_posterior(idata, mixture)
     rng = np.random.default_rng(random_seed)
     shape = posterior.sizes["chain"], posterior.sizes["draw"]
-    drawn = []
-    for place, reading in readings_of(posterior, mixture, model, np.ndindex(shape)):
-        at = posterior.isel(chain=place[0], draw=place[1])
-        drawn.append(_redraw(at, mixture, reading, rng))
+    places = list(np.ndindex(shape))
+    readings = readings_of(posterior, mixture, model, places)
+    measures = measures_of(posterior, mixture, places)
+    drawn = [
+        redraw(measure, mixture, reading, rng).labels
+        for measure, (_, reading) in zip(measures, readings, strict=True)
+    ]
     labels = np.array(drawn).reshape(*shape, -1)
     return _as_labels(labels, posterior, mixture, model)
 
 
-def _mixture_in(model: Model, var_name: str | None) -> MixtureVariables:
+def mixture_in(model: Model, var_name: str | None) -> MixtureVariables:
+    """Return the mixture of a model to read.
+
+    Parameters
+    ----------
+    model : pymc.Model
+    var_name : str, optional
+        Name of the mixture; needed when the model has several.
+
+    Returns
+    -------
+    MixtureVariables
+
+    Raises
+    ------
+    ValueError
+        If the choice is open, or there is no such mixture.
+    """
     mixtures = find_mixtures(model)
     if var_name is None and len(mixtures) == 1:
         return next(iter(mixtures.values()))
@@ -103,49 +139,42 @@ def _mixture_in(model: Model, var_name: str | None) -> MixtureVariables:
     return mixtures[var_name]
 
 
-def _refuse_dropped_rows(posterior: xr.Dataset, mixture: MixtureVariables) -> None:
-    counts = posterior[f"{mixture.name}_n_clusters"]
-    dropped = int((counts > mixture.max_clusters).sum())
-    if dropped:
-        raise ValueError(
-            f"{dropped} draws of {mixture.name} have more clusters than the {mixture.max_clusters} "
-            f"rows kept; sample with max_clusters={int(counts.max())} or more, or with "
-            'pm.sample(dpsplit={"keep_labels": True}).'
-        )
+def redraw(
+    measure: Measure, mixture: MixtureVariables, reading: Reading, rng: np.random.Generator
+) -> Redrawn:
+    """Redraw the labels of one draw, breaking the remainder as needed.
 
+    Parameters
+    ----------
+    measure : Measure
+    mixture : MixtureVariables
+    reading : Reading
+        Of the same draw.
+    rng : numpy.random.Generator
 
-def _redraw(
-    at: xr.Dataset, mixture: MixtureVariables, reading: Reading, rng: np.random.Generator
-) -> np.ndarray:
-    """Redraw the labels of one draw."""
-    name, component = mixture.name, mixture.component
-    n_clusters = int(at[f"{name}_n_clusters"])
-    parameters = {
-        parameter: at[f"{name}_{parameter}"].to_numpy()[:n_clusters]
-        for parameter in component.parameters
-    }
-    weights = at[f"{name}_weights"].to_numpy()[:n_clusters]
+    Returns
+    -------
+    Redrawn
+    """
+    component = mixture.component
     shift, data = column_means(reading.rows), component.arranged(reading.rows)
     prior = component.prior(reading.values, shift)
     labels = np.empty(data.shape[0], np.int32)
-    if isinstance(component, NonConjugate):
-        log_alone = component.log_prior_predictive(reading.rows, reading.values)
-    else:
-        log_alone = log_prior_predictive(prior, data)
+    alone = log_density_alone(component, prior, data, reading.rows, reading.values)
     # A weight of exactly zero comes from an alpha so small that nothing new is ever seen.
-    log_rest = np.log(max(float(at[f"{name}_new_weight"]), np.finfo(np.float64).tiny))
-    redraw_labels(
+    log_rest = np.log(max(measure.remainder, np.finfo(np.float64).tiny))
+    log_weights, params = redraw_labels(
         prior,
         data,
-        log_alone,
-        np.log(weights),
+        alone,
+        np.log(measure.weights),
         log_rest,
-        given(component, reading.values).pack(parameters, shift),
+        given(component, reading.values).pack(measure.parameters, shift),
         reading.alpha,
         rng,
         labels,
     )
-    return labels
+    return Redrawn(labels, log_weights, params, shift)
 
 
 def _as_labels(

@@ -9,10 +9,9 @@ from pytensor.tensor.type import TensorType
 
 from pymc_dpsplit.components.base import Component
 from pymc_dpsplit.components.given import given
-from pymc_dpsplit.components.non_conjugate import NonConjugate
 from pymc_dpsplit.data.blocks import column_means, count_where
 from pymc_dpsplit.data.sparse_rows import Rows
-from pymc_dpsplit.moves.density import fill_log_mixture, fill_log_mixture_from
+from pymc_dpsplit.moves.density import fill_log_masses, fill_log_mixture, log_density_alone
 from pymc_dpsplit.moves.patterns import patterns_of
 from pymc_dpsplit.variables.inputs import named_parameters
 from pymc_dpsplit.variables.object_mode import ObjectModeOp
@@ -56,18 +55,55 @@ def log_mixture_density(
     -------
     ndarray of float64, shape (N,)
     """
+    out = np.empty(rows.shape[0])
+    law = _as_kernels_see_it(component, rows, weights, remainder, parameters, values)
+    fill_log_mixture(*law, out)
+    return out
+
+
+def log_masses(
+    component: Component,
+    rows: np.ndarray,
+    weights: np.ndarray,
+    remainder: float,
+    parameters: Mapping[str, np.ndarray],
+    values: Mapping[str, np.ndarray],
+) -> np.ndarray:
+    """Logarithms of the terms of eq. (15), whose sum `log_mixture_density` is.
+
+    Parameters
+    ----------
+    component, rows, weights, remainder, parameters, values
+        As in `log_mixture_density`.
+
+    Returns
+    -------
+    ndarray of float64, shape (K + 1, N)
+        One row for each cluster, and the last for all that is outside them.
+    """
+    out = np.empty((len(weights) + 1, rows.shape[0]))
+    law = _as_kernels_see_it(component, rows, weights, remainder, parameters, values)
+    fill_log_masses(*law, out)
+    return out
+
+
+def _as_kernels_see_it(
+    component: Component,
+    rows: Rows,
+    weights: np.ndarray,
+    remainder: float,
+    parameters: Mapping[str, np.ndarray],
+    values: Mapping[str, np.ndarray],
+) -> tuple[Any, ...]:
+    """Prior, observations, their densities alone, log weights, parameters, log remainder."""
     shift = column_means(rows)
     prior = component.prior(values, shift)
     params = given(component, values).pack(parameters, shift)
     with np.errstate(divide="ignore"):
         log_weights, log_rest = np.log(weights), float(np.log(remainder))
-    out, data = np.empty(rows.shape[0]), component.arranged(rows)
-    if isinstance(component, NonConjugate):
-        log_alone = component.log_prior_predictive(rows, values)
-        fill_log_mixture_from(prior, data, log_alone, log_weights, params, log_rest, out)
-    else:
-        fill_log_mixture(prior, data, log_weights, params, log_rest, out)
-    return out
+    data = component.arranged(rows)
+    alone = log_density_alone(component, prior, data, rows, values)
+    return prior, data, alone, log_weights, params, log_rest
 
 
 def _log_density_of_present(

@@ -1,8 +1,12 @@
 import arviz as az
 import numpy as np
+import pymc as pm
 import pytest
 import xarray as xr
+from sklearn.metrics import mutual_info_score
 
+import pymc_dpsplit as dps
+from pymc_dpsplit.posterior.agreement import agreement_of
 from pymc_dpsplit.posterior.diagnose import diagnose
 
 QUANTITIES = ["alpha", "x_n_clusters", "x_new_weight", "x_entropy", "x_log_joint"]
@@ -190,3 +194,142 @@ def test_labels_are_passed_over(make_trace, rng):
     idata = with_vector(make_trace(), "x_labels", rng.integers(0, 3, (4, 1000, 2)), [0, 1])
     found = diagnose(idata)
     assert not any("x_labels" in str(q) for q in found.table["quantity"].values)
+
+
+# --- partitions of the chains -------------------------------------------------------------
+
+
+def labels_of(rng, share_merged, n_draws=1000):
+    """Labels (4, S, 30) of three groups, the first two merged in a share of each chain's draws."""
+    is_merged = rng.random((4, n_draws)) < np.asarray(share_merged)[:, None]
+    apart = np.repeat([2, 0, 1], 10)
+    return np.where(is_merged[..., None], np.minimum(apart, 1), apart)
+
+
+def test_chains_with_the_same_partitions_agree(make_trace, rng):
+    labels = labels_of(rng, [0.5] * 4)
+    # How a chain numbers its clusters does not matter.
+    labels[1] = 7 - labels[1]
+    found = diagnose(with_vector(make_trace(), "x_labels", labels, np.arange(30)))
+    assert found.converged
+    assert found.agreement.r_hat == pytest.approx(1.0, abs=0.03)
+    assert found.agreement.between == pytest.approx(found.agreement.within, rel=0.06)
+    assert "Partitions agree: two draws differ by" in words(found)
+
+
+@pytest.mark.control
+def test_chain_with_other_partitions_is_named(make_trace, rng):
+    # Nothing else that is judged shows it.
+    labels = labels_of(rng, [0.5, 0.5, 1.0, 0.5])
+    found = diagnose(with_vector(make_trace(), "x_labels", labels, np.arange(30)))
+    assert not found.converged
+    assert "the chains hold different partitions" in words(found)
+    assert "chain 2 most: give tune=1000" in words(found)
+    assert "Partitions agree" not in words(found)
+
+
+@pytest.mark.control
+def test_chains_that_never_move_disagree(make_trace, rng):
+    labels = labels_of(rng, [0.0, 1.0, 0.0, 0.0])
+    found = diagnose(with_vector(make_trace(), "x_labels", labels, np.arange(30)))
+    assert found.agreement.r_hat == np.inf
+    assert found.agreement.within == 0
+    assert not found.converged
+    same = diagnose(with_vector(make_trace(), "x_labels", 0 * labels, np.arange(30)))
+    assert same.agreement.r_hat == 1
+    assert same.converged
+
+
+def test_distances_are_those_of_the_definitions(rng):
+    labels = rng.integers(0, 4, (2, 3, 25))
+    found = agreement_of(labels, np.array([5, 6]))
+    flat = labels.reshape(6, -1)
+    squares = [[np.mean((a[:, None] == a) != (b[:, None] == b)) for b in flat] for a in flat]
+    information = [
+        [mutual_info_score(a, a) + mutual_info_score(b, b) - 2 * mutual_info_score(a, b)
+         for b in flat]
+        for a in flat
+    ]  # fmt: skip
+    squares, information = np.array(squares), np.array(information)
+    own = np.kron(np.eye(2), np.ones((3, 3))).astype(bool)
+    within = own & ~np.eye(6, dtype=bool)
+    assert found.r_hat == pytest.approx(np.sqrt(squares[~own].mean() / squares[within].mean()))
+    assert found.between == pytest.approx(information[~own].mean())
+    assert found.within == pytest.approx(information[within].mean())
+
+
+# --- predictive density at probe points ---------------------------------------------------
+
+
+def gaussian_trace(make_trace, rng, shift):
+    """A trace of one Gaussian cluster at zero, by `shift` elsewhere in the last chain."""
+    mu = np.full((4, 1000, 12), np.nan)
+    mu[..., 0] = 0.05 * rng.normal(size=(4, 1000))
+    mu[-1, :, 0] += shift
+    weights = np.zeros((4, 1000, 12))
+    weights[..., 0] = 0.99
+    idata = make_trace(x_mu=mu, x_sigma=np.where(np.isnan(mu), np.nan, 1.0), x_weights=weights)
+    idata["observed_data"] = xr.DataTree(xr.Dataset({"x": ("i", rng.normal(size=200))}))
+    return idata
+
+
+def probes_of(diagnosis):
+    return [str(q) for q in diagnosis.table["quantity"].values if str(q).startswith("log_den")]
+
+
+def test_density_at_probe_points_is_judged(make_trace, rng):
+    found = diagnose(gaussian_trace(make_trace, rng, 0.0))
+    assert probes_of(found) == [f"log_density[{level} %]" for level in (5, 25, 50, 75, 95)]
+    means = found.table["mean"].sel(quantity=probes_of(found)).values
+    assert (np.diff(means) > 0).all()
+    # The weight of the one cluster, and the mode of its density.
+    assert means[-1] == pytest.approx(np.log(0.99) - 0.5 * np.log(2 * np.pi), abs=0.02)
+    assert found.converged
+
+
+@pytest.mark.control
+def test_chain_with_another_density_is_named(make_trace, rng):
+    found = diagnose(gaussian_trace(make_trace, rng, 0.5))
+    assert not found.converged
+    assert "log_density[5 %]" in words(found)
+    assert "chain 3 stands apart" in words(found)
+
+
+def test_without_data_no_density_is_judged(make_trace):
+    found = diagnose(make_trace())
+    assert probes_of(found) == []
+    assert found.agreement is None
+    assert "Give model= to judge more" in words(found)
+
+
+@pytest.mark.parametrize("family", ["Normal", "DiagNormal", "MvNormal", "Poisson"])
+def test_the_model_gives_all_there_is(family, rng):
+    rows = rng.poisson(3.0, (30, 2)).astype(float)
+    with pm.Model() as model:
+        component = getattr(dps, family).from_data(rows[:, 0] if family == "Normal" else rows)
+        dps.DPMixture("x", 1.0, component, observed=rows[:, 0] if family == "Normal" else rows)
+        idata = pm.sample(
+            draws=60, tune=60, chains=2, cores=1, random_seed=1, progressbar=False,
+            compute_convergence_checks=False,
+        )  # fmt: skip
+    found = diagnose(idata, model=model)
+    assert len(probes_of(found)) == 5
+    assert found.agreement.r_hat < 1.2
+    assert "Give model=" not in words(found)
+    without = diagnose(idata)
+    assert "Give model=" in words(without)
+    if family == "Poisson":
+        assert probes_of(without) == []
+        return
+    # The trace alone lacks what is not yet seen, which matters where there are few rows.
+    names = probes_of(found)[1:]
+    np.testing.assert_allclose(
+        without.table["mean"].sel(quantity=names), found.table["mean"].sel(quantity=names), atol=0.1
+    )
+
+
+def test_rare_moves_of_chains_apart_have_a_remedy(make_trace):
+    none = np.zeros((4, 1000), int)
+    found = diagnose(make_trace(shift=2.0, x_splits_accepted=none))
+    assert 'give pm.sample(dpsplit={"attempts": 4})' in words(found)
+    assert "attempts" not in words(diagnose(make_trace(x_splits_accepted=none)))

@@ -1,10 +1,13 @@
 import matplotlib.pyplot as plt
 import numpy as np
+import pymc as pm
 import pytest
 import xarray as xr
+from scipy import stats
 
+import pymc_dpsplit as dps
 from pymc_dpsplit.posterior.plot_density import plot_density
-from pymc_dpsplit.posterior.plot_n_clusters import plot_n_clusters
+from pymc_dpsplit.posterior.plot_n_clusters import plot_n_clusters, plot_prior_n_clusters
 from pymc_dpsplit.posterior.plot_similarity import plot_similarity
 from pymc_dpsplit.posterior.similarity import similarity_matrix
 
@@ -141,6 +144,57 @@ def test_n_clusters_shows_shares(line_trace):
     np.testing.assert_allclose([line.get_ydata()[0] for line in ax.lines], [2 / 3, 1])
     assert sorted(legend_of(ax)) == ["all chains", "each chain"]
     assert ax.get_xlabel() == "number of clusters (x)"
+
+
+def prior_line(ax):
+    """Where the prior is drawn: numbers of clusters, and their probabilities."""
+    (line,) = [line for line in ax.lines if line.get_label() == "prior"]
+    return line.get_data()
+
+
+def test_prior_given_is_drawn_beside_the_posterior(line_trace):
+    law = dps.prior_n_clusters(2.0, 40)
+    ax = plot_n_clusters(line_trace, prior=law)
+    across, height = prior_line(ax)
+    assert across[0] == 1
+    np.testing.assert_allclose(height, law.values[: len(across)])
+    assert 0.99 < height.sum() < 1.0
+    assert ax.get_ylabel() == "probability"
+    assert legend_of(ax) == ["each chain", "prior", "all chains"]
+
+
+def test_prior_is_computed_from_the_model(line_trace):
+    with pm.Model() as model:
+        alpha = pm.Gamma("alpha", 2, 4)
+        dps.DPMixture("x", alpha, dps.Normal(0, 0.1, 2, 1), observed=np.linspace(-2, 5, 40))
+    _, height = prior_line(plot_n_clusters(line_trace, prior=True, model=model))
+    exact = dps.prior_n_clusters(stats.gamma(2, scale=1 / 4), 40).values
+    # A thousand draws of alpha.
+    np.testing.assert_allclose(height, exact[: len(height)], atol=0.02)
+
+
+def test_prior_draws_of_the_trace_are_used(line_trace):
+    drawn = xr.Dataset({"x_n_clusters": (("chain", "draw"), [[1, 1, 3, 2]])})
+    line_trace["prior"] = xr.DataTree(drawn)
+    across, height = prior_line(plot_n_clusters(line_trace, prior=True))
+    assert across[:3].tolist() == [1, 2, 3]
+    assert height[:3].tolist() == [0.5, 0.25, 0.25]
+
+
+def test_prior_that_nobody_knows_is_refused(line_trace):
+    with pytest.raises(ValueError, match="no draws of x_n_clusters in a group prior; give model="):
+        plot_n_clusters(line_trace, prior=True)
+
+
+def test_prior_alone():
+    ax = plot_prior_n_clusters(1.0, 300)
+    across, height = prior_line(ax)
+    np.testing.assert_allclose(height, dps.prior_n_clusters(1.0, 300)[: len(across)])
+    assert (ax.get_xlabel(), ax.get_ylabel()) == (
+        "number of clusters among 300",
+        "prior probability",
+    )
+    assert legend_of(ax) == ["prior", "mean 6.28"]
 
 
 def test_similarity_puts_clusters_together(rng):

@@ -13,7 +13,7 @@ from scipy import special, stats
 from pymc_dpsplit.components.base import cache_add, cache_remove, log_predictive
 from pymc_dpsplit.kernels.jit import kernel
 from pymc_dpsplit.kernels.tiles import TILE
-from pymc_dpsplit.moves.density import fill_log_mixture
+from pymc_dpsplit.moves.density import fill_log_mixture, log_prior_predictive
 from tests.support.datasets import HYPERPARAMETERS
 from tests.support.families import CONTINUOUS, DISCRETE, FAMILIES, SINGLE
 from tests.support.family_cases import (
@@ -753,7 +753,8 @@ def test_mixture_density_of_some_features_matches_the_twin(
         few = restricted(case, features)
         params = few.component.pack(few.component.restrict_parameters(drawn, features), few.shift)
         out = np.empty(len(few.rows))
-        fill_log_mixture(few.prior, few.data, log_weights, params, log_rest, out)
+        alone = log_prior_predictive(few.prior, few.data)
+        fill_log_mixture(few.prior, few.data, alone, log_weights, params, log_rest, out)
         terms = [log_rest + np.array([few.twin.log_predictive(x, few.rows[:0]) for x in few.rows])]
         for k in range(3):
             one = own_features(case, {key: value[k] for key, value in drawn.items()}, features)

@@ -19,7 +19,7 @@ from pymc_dpsplit.kernels.sparse_sums import WIDTH, fill_sums, fill_sums_plainly
 from pymc_dpsplit.kernels.special import log_rising
 from pymc_dpsplit.kernels.tiles import TILE, fill_range, new_rows, new_scratch
 from pymc_dpsplit.moves.assignment import slice_sweep
-from pymc_dpsplit.moves.density import fill_log_mixture
+from pymc_dpsplit.moves.density import fill_log_mixture, log_prior_predictive
 from tests.support.pruned import pruned_sweep
 
 
@@ -178,7 +178,8 @@ def test_density_and_predictive_sum_to_one_over_rows_of_a_total(rng: np.random.G
     out = np.empty(len(every))
     # Half of a cluster, and half of the prior predictive.
     params = np.column_stack([np.zeros(2), p])
-    fill_log_mixture(target.prior, target.data, np.log([0.3, 0.2]), params, np.log(0.5), out)
+    alone = log_prior_predictive(target.prior, target.data)
+    fill_log_mixture(target.prior, target.data, alone, np.log([0.3, 0.2]), params, np.log(0.5), out)
     assert np.exp(out).sum() == pytest.approx(1.0, abs=1e-12)
 
 

@@ -13,7 +13,7 @@ from pymc_dpsplit.kernels.jit import kernel
 from pymc_dpsplit.kernels.tiles import TILE
 from pymc_dpsplit.moves.allocation import allocate, order_by_block
 from pymc_dpsplit.moves.assignment import strip_bounds, strip_count
-from pymc_dpsplit.moves.density import fill_log_mixture
+from pymc_dpsplit.moves.density import fill_log_mixture, log_prior_predictive
 from pymc_dpsplit.moves.focus import choose_focus, log_founding_odds
 from pymc_dpsplit.moves.forward import (
     draw_block_sizes,
@@ -32,7 +32,7 @@ from pymc_dpsplit.moves.partition import (
     log_joint,
     members_of,
 )
-from pymc_dpsplit.moves.redraw import log_prior_predictive, redraw_labels
+from pymc_dpsplit.moves.redraw import redraw_labels
 from pymc_dpsplit.moves.selection import (
     draw_cluster,
     draw_pair,
@@ -435,7 +435,8 @@ def test_mixture_density_matches_the_twin(
     log_weights = np.log([0.3, 0.25, 0.15])
     out = np.empty(n_obs)
     params = component.pack(drawn, rows.mean(0))
-    fill_log_mixture(target.prior, target.data, log_weights, params, log_rest, out)
+    alone = log_prior_predictive(target.prior, target.data)
+    fill_log_mixture(target.prior, target.data, alone, log_weights, params, log_rest, out)
     terms = [
         log_weights[k] + twin.log_density(rows, {key: v[k] for key, v in drawn.items()})
         for k in range(3)

@@ -1,0 +1,129 @@
+"""The law of the number of occupied clusters given alpha; docs/method.md, eqs. (114) to (116).
+
+Everything is sums and products of positive numbers, so that small probabilities are as exact,
+relatively, as large ones.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.special import digamma, logsumexp
+
+# Rows whose law is convolved at once, before blocks are joined in pairs.
+_LEAF = 64
+# Probabilities below are taken for zero: close to the smallest that a float64 holds.
+_NEGLIGIBLE = 1e-300
+# A law tilted to another alpha is used while no more than this can be outside what is known.
+_OUTSIDE = 1e-30
+# The law given so small an alpha reaches further up than those of all smaller ones.
+_SMALL = 0.1
+# Relative error 3e-14 of the series above it.
+_LARGE = 1e3
+# Numbers in a table of laws of several alphas.
+_TABLE = 2**20
+
+
+def expected_n_clusters(alpha: np.ndarray, n: int) -> np.ndarray:
+    """Mean of the number of clusters among n observations, eq. (114).
+
+    Parameters
+    ----------
+    alpha : ndarray of float64
+    n : int
+
+    Returns
+    -------
+    ndarray of float64, shape of `alpha`
+    """
+    # The first observation is counted apart: what is left is small and exact where alpha is.
+    low, high = alpha + 1.0, alpha + n
+    # Where alpha is large the difference of digamma has lost its digits: Stirling's series has not.
+    by_series = (n - 1.0) / low
+    by_series = np.log1p(by_series) + by_series / high / 2 * (1 + (1 / low + 1 / high) / 6)
+    gap = np.where(alpha > _LARGE, by_series, digamma(high) - digamma(low))
+    return 1.0 + alpha * gap
+
+
+def law_at(alpha: float, n: int) -> tuple[int, np.ndarray]:
+    """Law of the number of clusters given one alpha.
+
+    Parameters
+    ----------
+    alpha : float
+    n : int
+
+    Returns
+    -------
+    first : int
+        Least number of clusters whose probability is not negligible.
+    law : ndarray of float64
+        Probabilities of `first`, `first` + 1 and so on.
+    """
+    # Bernoulli variables of eq. (114), the first of which is certain, and their complements: a
+    # difference from one would have lost digits.
+    rows = np.arange(n)
+    n_leaves = -(-n // _LEAF)
+    occupies, joins = np.zeros(n_leaves * _LEAF), np.ones(n_leaves * _LEAF)
+    occupies[:n], joins[:n] = alpha / (alpha + rows), rows / (alpha + rows)
+    laws = np.zeros((n_leaves, _LEAF + 1))
+    laws[:, 0] = 1.0
+    by_step = occupies.reshape(n_leaves, _LEAF).T, joins.reshape(n_leaves, _LEAF).T
+    for occupy, join in zip(*by_step, strict=True):
+        moved = laws[:, :-1] * occupy[:, None]
+        laws *= join[:, None]
+        laws[:, 1:] += moved
+    blocks = [_trimmed(0, law) for law in laws]
+    while len(blocks) > 1:
+        pairs = [_convolved(a, b) for a, b in zip(blocks[::2], blocks[1::2], strict=False)]
+        blocks = pairs + blocks[2 * len(pairs) :]
+    first, law = blocks[0]
+    return first, law / law.sum()
+
+
+def _convolved(a: tuple[int, np.ndarray], b: tuple[int, np.ndarray]) -> tuple[int, np.ndarray]:
+    return _trimmed(a[0] + b[0], np.convolve(a[1], b[1]))
+
+
+def _trimmed(first: int, law: np.ndarray) -> tuple[int, np.ndarray]:
+    """Leave out both ends where they are negligible."""
+    kept = np.flatnonzero(law > _NEGLIGIBLE)
+    return first + int(kept[0]), law[kept[0] : kept[-1] + 1]
+
+
+def laws_at(alphas: np.ndarray, n: int) -> Iterator[tuple[np.ndarray, int, np.ndarray]]:
+    """Laws of the number of clusters given each of several alphas, some at a time.
+
+    The law given one alpha is that given another times a power of their ratio, eq. (116): few
+    have to be computed from the start.
+
+    Parameters
+    ----------
+    alphas : ndarray of float64, shape (A,)
+    n : int
+
+    Yields
+    ------
+    which : ndarray of int
+        Positions of the alphas in question.
+    first : int
+        As in `law_at`.
+    laws : ndarray of float64, shape (len(which), any)
+    """
+    waiting = np.argsort(alphas)
+    while len(waiting):
+        reference = max(_SMALL, float(alphas[waiting[0]]))
+        first, law = law_at(reference, n)
+        counts = first + np.arange(len(law))
+        step = max(1, _TABLE // len(law))
+        is_known = True
+        while is_known and len(waiting):
+            tried = waiting[:step]
+            tilted = np.log(law) + counts * np.log(alphas[tried] / reference)[:, None]
+            tilted = np.exp(tilted - logsumexp(tilted, axis=1, keepdims=True))
+            # Laws of smaller alphas have less at the upper end, which is the first to matter.
+            is_whole = (alphas[tried] <= reference) | (tilted[:, -1] < _OUTSIDE) | (counts[-1] == n)
+            is_known = bool(is_whole.all())
+            n_good = len(tried) if is_known else int(np.argmin(is_whole))
+            if n_good:
+                yield tried[:n_good], first, tilted[:n_good]
+            waiting = waiting[n_good:]

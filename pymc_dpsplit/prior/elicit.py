@@ -1,0 +1,193 @@
+"""`elicit_alpha`: from how many clusters a user expects to a prior on alpha."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import stats
+from scipy.interpolate import CubicSpline
+from scipy.optimize import brentq
+
+from pymc_dpsplit.prior.clusters_law import expected_n_clusters, laws_at
+from pymc_dpsplit.prior.gamma_prior import GammaPrior
+from pymc_dpsplit.prior.n_clusters import checked_n
+from pymc_dpsplit.prior.quadrature import nodes_of
+
+# Shapes that are tried, from a prior as good as known to one as vague as is of use.
+_SHAPES = np.geomspace(1e4, 0.05, 41)
+# A tail probability beyond so many standard deviations from the mean is zero or one.
+_FAR = 12.0
+_NOTHING = 1e-30
+_STEP = 0.05  # of log alpha, in the table of tail probabilities
+_BINARY_STEPS = 60
+_LEAST_SAID = 1e-3
+
+
+def elicit_alpha(n: int, expected: float, upper: int, prob: float = 0.99) -> GammaPrior:
+    """Gamma prior on alpha for which the number of clusters is what a user expects.
+
+    "About 5 clusters among 300 rows, surely fewer than 20" is ``elicit_alpha(300, 5, 20)``: the
+    prior mean of the number of clusters is `expected`, and it is below `upper` with probability
+    `prob`.
+
+    Parameters
+    ----------
+    n : int
+        Number of observations.
+    expected : float
+        Mean of the number of clusters, above 1.
+    upper : int
+        Number of clusters that would be a surprise, above `expected`.
+    prob : float
+        Probability of fewer than `upper`.
+
+    Returns
+    -------
+    GammaPrior
+        Named tuple of ``alpha`` and ``beta``, shape and rate, as ``pm.Gamma`` takes them;
+        ``frozen()`` is the distribution of ``scipy.stats``, and `prior_n_clusters` takes the
+        tuple as it is.
+
+    Raises
+    ------
+    ValueError
+        If no gamma prior does what is asked; the message says what can be had.
+
+    Notes
+    -----
+    The larger `prob`, the more concentrated the prior.  If several gamma priors do what is asked,
+    it is the most concentrated of them [1]_.
+
+    References
+    ----------
+    .. [1] docs/method.md, eq. (117).
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_dpsplit as dps
+    >>> prior = dps.elicit_alpha(n=300, expected=5, upper=20)
+    >>> [round(parameter, 2) for parameter in prior]
+    [0.83, 1.05]
+    >>> with pm.Model():
+    ...     alpha = pm.Gamma("alpha", *dps.elicit_alpha(n=300, expected=5, upper=20))
+    >>> law = dps.prior_n_clusters(prior, 300)
+    >>> float((law * law["n_clusters"]).sum().round(6))
+    5.0
+    >>> float(law.sel(n_clusters=slice(None, 19)).sum().round(6))
+    0.99
+    """
+    n = checked_n(n)
+    _check(n, expected, upper, prob)
+    tail = _Tail.of(n, upper)
+    wanted = 1.0 - prob
+    excess = np.array([tail.mean(_prior_of(shape, n, expected)) - wanted for shape in _SHAPES])
+    if excess[0] > 0:
+        _refuse_certain(n, expected, upper, prob, excess[0] + wanted)
+    crossing = np.flatnonzero(excess >= 0)
+    if len(crossing) == 0:
+        most = excess.max() + wanted
+        raise ValueError(
+            f"no gamma prior with {expected:g} clusters expected among {n} gives {upper} or more a "
+            f"probability of {wanted:.3g}, at most {most:.3g}; give a smaller upper"
+            f"{f', or prob={1 - most:.4g} or more' if most > _LEAST_SAID else ''}."
+        )
+    i = max(1, int(crossing[0]))
+    log_shape = brentq(
+        lambda log_shape: tail.mean(_prior_of(np.exp(log_shape), n, expected)) - wanted,
+        *np.log(_SHAPES[[i - 1, i]]),
+    )
+    return _prior_of(float(np.exp(log_shape)), n, expected)
+
+
+def _check(n: int, expected: float, upper: int, prob: float) -> None:
+    numbers: dict[str, Any] = {"expected": expected, "upper": upper, "prob": prob}
+    for name, value in numbers.items():
+        is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+        if not (is_number and np.isfinite(value)):
+            raise ValueError(f"{name}={value!r} is no number; give {name} as a finite number.")
+    if not 1 < expected < n:
+        raise ValueError(
+            f"expected={expected:g} clusters cannot be the mean among n={n} observations; give a "
+            f"number between 1 and {n}."
+        )
+    if upper != int(upper) or not expected < upper <= n:
+        raise ValueError(
+            f"upper={upper:g} cannot be a surprise where {expected:g} of at most {n} clusters are "
+            f"expected; give a whole number above expected, and at most n={n}."
+        )
+    if not 0 < prob < 1:
+        raise ValueError(
+            f"prob={prob:g} is no probability; give one between 0 and 1, such as 0.99."
+        )
+
+
+def _refuse_certain(n: int, expected: float, upper: int, prob: float, least: float) -> None:
+    """Say what can be had where even a known alpha makes the number of clusters vary too much."""
+    known = _known_alpha(n, expected)
+    ((_, first, (law,)),) = laws_at(np.array([known]), n)
+    # At least so many clusters have a probability of no more than 1 - prob.
+    beyond = law[::-1].cumsum()[::-1]
+    smallest = first + int(np.argmax(beyond <= 1 - prob))
+    raise ValueError(
+        f"even a known alpha of {known:.3g}, with {expected:g} clusters expected among {n}, gives "
+        f"{upper} or more a probability of {least:.3g}; give upper={smallest} or more, or "
+        f"prob={np.floor(1e3 * (1 - least)) / 1e3:g} or less."
+    )
+
+
+def _known_alpha(n: int, expected: float) -> float:
+    """Alpha (a number) whose mean number of clusters is as expected."""
+
+    # The mean increases with alpha, from 1 to n; the ends are where n - 1 in 1e16 are lost.
+    def gap(log_alpha: float) -> float:
+        return float(expected_n_clusters(np.exp(log_alpha), n)) - expected
+
+    return float(np.exp(brentq(gap, -40.0, 40.0 + 2 * np.log(n))))
+
+
+def _prior_of(shape: float, n: int, expected: float) -> GammaPrior:
+    """Gamma prior of a given shape whose mean number of clusters is as expected."""
+    unit, weights = nodes_of(stats.gamma(shape))
+    log_unit = np.log(unit)
+
+    def gap(log_scale: float) -> float:
+        # Beyond that all observations are alone, in floating point too.
+        alphas = np.exp(np.minimum(log_unit + log_scale, 300.0))
+        return float(weights @ expected_n_clusters(alphas, n)) - expected
+
+    low, high = -700.0, 700.0
+    for _ in range(_BINARY_STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if gap(middle) < 0 else (low, middle)
+    return GammaPrior(float(shape), float(np.exp(-(low + high) / 2)))
+
+
+class _Tail(NamedTuple):
+    """Probability of at least so many clusters, as a function of log alpha."""
+
+    low: float
+    high: float
+    inside: Any
+
+    @classmethod
+    def of(cls, n: int, upper: int) -> "_Tail":
+        """Tabulate it where it is neither zero nor one."""
+        log_alpha = np.arange(-45.0, 25.0 + np.log(n), _STEP)
+        mean = expected_n_clusters(np.exp(log_alpha), n)
+        # The variance of a sum of indicators is below its mean, and below that of its complement.
+        spread = _FAR * np.sqrt(np.minimum(mean, n - mean + 1.0)) + _FAR**2 / 3
+        log_alpha = log_alpha[(mean - spread < upper)]
+        found = np.empty(len(log_alpha))
+        for which, first, laws in laws_at(np.exp(log_alpha), n):
+            start = max(0, upper - first)
+            found[which] = laws[:, start:].sum(1)
+        # The interpolation divides by differences, which must not be as small as floats can be.
+        found[found < _NOTHING] = 0.0
+        return cls(log_alpha[0], log_alpha[-1], CubicSpline(log_alpha, found))
+
+    def mean(self, prior: GammaPrior) -> float:
+        """Average over a prior on alpha."""
+        nodes, weights = nodes_of(prior.frozen())
+        log_alpha = np.log(nodes)
+        inside = self.inside(np.clip(log_alpha, self.low, self.high))
+        return float(weights @ inside)

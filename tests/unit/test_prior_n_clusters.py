@@ -1,0 +1,208 @@
+"""The prior law of the number of clusters, averages over a prior on alpha, and elicitation."""
+
+import numpy as np
+import pymc as pm
+import pytest
+import xarray as xr
+from scipy import integrate, stats
+
+import pymc_dpsplit as dps
+from pymc_dpsplit.moves.forward import draw_seating
+from pymc_dpsplit.prior import n_clusters as n_clusters_module
+from pymc_dpsplit.prior.clusters_law import expected_n_clusters, law_at, laws_at
+from pymc_dpsplit.prior.gamma_prior import GammaPrior
+from pymc_dpsplit.prior.quadrature import nodes_of
+from tests.support.partitions import crp_n_clusters
+from tests.support.statistics import LEVEL, count_test
+
+
+def mean_of(law: xr.DataArray) -> float:
+    return float((law * law["n_clusters"]).sum())
+
+
+def recursion(alpha: float, n: int) -> np.ndarray:
+    """Law (n + 1,) by convolution, row by row, without a difference of probabilities."""
+    law = np.zeros(n + 1)
+    law[0] = 1.0
+    for i in range(n):
+        new, old = alpha / (alpha + i), i / (alpha + i)
+        law[1:] = old * law[1:] + new * law[:-1]
+        law[0] *= old
+    return law
+
+
+# --- the law given alpha ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("alpha", "n"),
+    [(0.5, 1), (2.0, 2), (1.0, 8), (3.0, 63), (3.0, 64), (0.2, 65), (1.0, 300), (50.0, 1000),
+     (1e-9, 200), (1e6, 100)],
+)  # fmt: skip
+def test_law_is_that_of_the_recursion(alpha: float, n: int) -> None:
+    law = dps.prior_n_clusters(alpha, n)
+    assert law.dims == ("n_clusters",)
+    assert law["n_clusters"].values.tolist() == list(range(1, n + 1))
+    # Relatively: small probabilities are as good as large ones.
+    exact = recursion(alpha, n)[1:]
+    np.testing.assert_allclose(exact, crp_n_clusters(alpha, n)[1:], atol=1e-12)
+    seen = exact > 1e-280
+    np.testing.assert_allclose(law.values[seen], exact[seen], rtol=1e-11)
+
+
+def test_law_of_very_many_rows() -> None:
+    for alpha in (1.0, 100.0):
+        first, law = law_at(alpha, 10**6)
+        mean = law @ (first + np.arange(len(law)))
+        assert mean == pytest.approx(float(expected_n_clusters(np.array(alpha), 10**6)), rel=1e-12)
+
+
+def test_law_is_that_of_seatings(rng: np.random.Generator) -> None:
+    counts = np.array([[draw_seating(rng, 1.5, 30).max() + 1 for _ in range(8000)]])
+    law = np.append(0.0, dps.prior_n_clusters(1.5, 30).values)
+    assert count_test(counts, law) > LEVEL
+    wrong = np.append(0.0, dps.prior_n_clusters(1.65, 30).values)
+    assert count_test(counts, wrong) < LEVEL  # what the test can see
+
+
+@pytest.mark.parametrize("alpha", [1e-12, 1e-3, 1.0, 999.0, 1001.0, 1e5, 1e9, 1e15])
+@pytest.mark.parametrize("n", [1, 2, 30, 2000])
+def test_expected_number_is_the_sum_of_its_terms(alpha: float, n: int) -> None:
+    exact = 1 + (alpha / (alpha + np.arange(1, n))).sum()
+    assert float(expected_n_clusters(np.array(alpha), n)) == pytest.approx(exact, rel=1e-10)
+
+
+@pytest.mark.parametrize("n", [2, 40, 700])
+def test_tilted_laws_are_those_from_the_start(n: int, rng: np.random.Generator) -> None:
+    alphas = np.concatenate([rng.gamma(1.0, 3.0, 20), [1e-200, 1e-5, 80.0, 1e4, 1e8]])
+    done = []
+    for which, first, laws in laws_at(alphas, n):
+        done += which.tolist()
+        for i, law in zip(which, laws, strict=True):
+            exact = recursion(alphas[i], n)[first : first + len(law)]
+            np.testing.assert_allclose(law, exact, rtol=1e-9, atol=1e-25)
+    assert sorted(done) == list(range(len(alphas)))
+
+
+# --- averages over alpha ------------------------------------------------------------------
+
+
+def test_draws_are_averaged(rng: np.random.Generator) -> None:
+    draws = rng.gamma(2.0, 0.5, (2, 50))
+    law = dps.prior_n_clusters(xr.DataArray(draws, dims=("chain", "draw")), 25)
+    each = [dps.prior_n_clusters(float(alpha), 25).values for alpha in draws.ravel()]
+    np.testing.assert_allclose(law, np.mean(each, axis=0), rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "prior",
+    [stats.gamma(2, scale=0.25), stats.gamma(0.3), stats.uniform(0, 5), stats.halfnorm(),
+     stats.lognorm(1.5)],
+)  # fmt: skip
+def test_distributions_are_averaged(prior: object) -> None:
+    law = dps.prior_n_clusters(prior, 40)
+    for k in (1, 3, 8):
+        exact = integrate.quad(
+            lambda u, k=k: crp_n_clusters(max(prior.ppf(u), 1e-300), 40)[k], 0, 1, epsabs=1e-10
+        )[0]
+        assert float(law.sel(n_clusters=k)) == pytest.approx(exact, abs=1e-8)
+
+
+def test_gamma_prior_is_no_pair_of_draws() -> None:
+    prior = GammaPrior(2.0, 4.0)
+    law = dps.prior_n_clusters(prior, 40)
+    np.testing.assert_allclose(law, dps.prior_n_clusters(prior.frozen(), 40))
+    nodes, weights = nodes_of(prior.frozen())
+    assert weights @ nodes == pytest.approx(0.5, rel=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "n", "message"),
+    [
+        (0.0, 10, "alpha must be positive and finite"),
+        ([1.0, np.nan], 10, "alpha must be positive and finite"),
+        ([], 10, "alpha must be positive and finite"),
+        ("one", 10, "alpha is a str; give a number"),
+        (stats.norm(), 10, "alpha has a prior on values from -inf"),
+        (1.0, 0, "n=0 is no number of observations"),
+        (1.0, 10.0, "n=10.0 is no number of observations"),
+        (1.0, True, "n=True is no number of observations"),
+    ],
+)
+def test_faulty_arguments_are_named(alpha: object, n: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        dps.prior_n_clusters(alpha, n)
+
+
+# --- elicitation --------------------------------------------------------------------------
+
+ASKED = [(300, 5, 20, 0.99), (300, 5, 20, 0.95), (300, 5, 10, 0.95), (20, 5.5, 15, 0.99),
+         (10_000, 50, 100, 0.99), (100, 1.2, 4, 0.98)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("n", "expected", "upper", "prob"), ASKED)
+def test_prior_does_what_is_asked(n: int, expected: float, upper: int, prob: float) -> None:
+    prior = dps.elicit_alpha(n, expected, upper, prob)
+    law = dps.prior_n_clusters(prior, n)
+    assert mean_of(law) == pytest.approx(expected, rel=1e-9)
+    assert float(law[upper - 1 :].sum()) == pytest.approx(1 - prob, abs=1e-6)
+
+
+@pytest.mark.control
+def test_another_prior_does_not() -> None:
+    shape, rate = dps.elicit_alpha(300, 5, 20)
+    law = dps.prior_n_clusters(GammaPrior(shape, 1.01 * rate), 300)
+    assert mean_of(law) != pytest.approx(5, rel=1e-9)
+    assert float(law[19:].sum()) != pytest.approx(0.01, abs=1e-6)
+
+
+def test_prior_goes_into_a_model() -> None:
+    prior = dps.elicit_alpha(300, 5, 20)
+    with pm.Model():
+        by_position, by_name = pm.Gamma("p", *prior), pm.Gamma("n", **prior._asdict())
+    at = np.array([0.3, 1.0, 4.0])
+    for variable in (by_position, by_name):
+        found = pm.logp(variable, at).eval()
+        np.testing.assert_allclose(found, prior.frozen().logpdf(at), rtol=1e-10)
+
+
+def test_more_certainty_is_a_more_concentrated_prior() -> None:
+    shapes = [dps.elicit_alpha(300, 5, 20, prob).alpha for prob in (0.95, 0.99, 0.999)]
+    assert shapes == sorted(shapes)
+
+
+def test_what_cannot_be_had_is_said_with_what_can() -> None:
+    with pytest.raises(ValueError, match=r"even a known alpha .* give upper=9 or more, or prob"):
+        dps.elicit_alpha(300, 5, 6, prob=0.95)
+    dps.elicit_alpha(300, 5, 9, prob=0.95)
+    with pytest.raises(ValueError, match=r"prob=0\.63 or less"):
+        dps.elicit_alpha(300, 5, 6, prob=0.95)
+    dps.elicit_alpha(300, 5, 6, prob=0.629)
+    with pytest.raises(ValueError, match=r"no gamma prior with 5 clusters .* give a smaller upper"):
+        dps.elicit_alpha(300, 5, 300, prob=0.9)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((300, 1, 5), "expected=1 clusters cannot be the mean among n=300"),
+        ((300, 300, 300), "expected=300 clusters cannot be the mean among n=300"),
+        ((300, 5, 5), "upper=5 cannot be a surprise where 5 of at most 300"),
+        ((300, 5, 301), "upper=301 cannot be a surprise"),
+        ((300, 5, 20.5), "upper=20.5 cannot be a surprise"),
+        ((300, 5, 20, 1.0), "prob=1 is no probability"),
+        ((300, np.nan, 20), "expected=nan is no number"),
+        ((300, 5, "many"), "upper='many' is no number"),
+        ((300.5, 5, 20), "n=300.5 is no number of observations"),
+    ],
+)
+def test_faulty_wishes_are_named(arguments: tuple, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        dps.elicit_alpha(*arguments)
+
+
+@pytest.mark.control
+def test_law_that_forgets_a_row_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(n_clusters_module, "laws_at", lambda alphas, n: laws_at(alphas, n - 1))
+    law = dps.prior_n_clusters(1.0, 300)
+    assert abs(law.values[:-1] - crp_n_clusters(1.0, 300)[1:-1]).max() > 1e-4
