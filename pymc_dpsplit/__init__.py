@@ -8,6 +8,8 @@ from pymc_dpsplit.components.diag_normal import DiagNormal
 from pymc_dpsplit.components.mv_normal import MvNormal
 from pymc_dpsplit.components.normal import Normal
 from pymc_dpsplit.components.poisson import Poisson
+from pymc_dpsplit.estimates.dp_means import dp_means, dp_means_penalty
+from pymc_dpsplit.estimates.map_partition import find_map
 from pymc_dpsplit.mixture import DPMixture
 from pymc_dpsplit.posterior.diagnose import diagnose
 from pymc_dpsplit.posterior.labels import sample_labels
@@ -29,6 +31,9 @@ __all__ = [
     "Normal",
     "Poisson",
     "diagnose",
+    "dp_means",
+    "dp_means_penalty",
+    "find_map",
     "plot_density",
     "plot_n_clusters",
     "plot_similarity",

@@ -104,9 +104,10 @@ class DPSplitMerge(BlockedStep):
         Number of clusters to start from; also ``pm.sample(initvals={"x_n_clusters": 5})``, which
         may differ by chain.  By default each chain draws it log-uniformly from 1 to min(50, N),
         so that chains start over-dispersed.
-    start_labels : array of int, shape (N,), optional
-        Partition to start from.  Where labels are variables of the model, also
-        ``initvals={"x_labels": labels}``.
+    start_labels : array of int, shape (N,), or result of `find_map` or `dp_means`, optional
+        Partition to start from.  All chains then start alike, and R-hat no longer tells
+        when all miss the same region.  Where labels are variables of the model, also
+        ``initvals={"x_labels": labels}``, which may differ by chain.
     exchanges : int
         For a latent mixture: moves per draw of its values together with their labels.  They are
         made where the likelihood has a factor for each value, whatever its form; the statistic
@@ -182,7 +183,7 @@ class DPSplitMerge(BlockedStep):
             attempts,
             iterations,
             start_clusters,
-            start_labels,
+            getattr(start_labels, "labels", start_labels),
             exchanges,
             keep_labels,
         )
@@ -195,6 +196,7 @@ class DPSplitMerge(BlockedStep):
         refuse_impossible(self._reader, model, point)
         self.mixture.labels_in(point)
         self._centre(self._reader.read(point).rows)
+        self.options.refuse_start_of_other_length(self.mixture.name, len(self._data))
         self._likelihood = (
             row_likelihood(self.mixture, model, point) if self.mixture.is_latent else None
         )
@@ -370,14 +372,7 @@ class DPSplitMerge(BlockedStep):
         labels = self.options.start_labels
         if labels is None:
             labels = self.mixture.labels_in(point)
-        if labels is None:
-            return None
-        if len(labels) != len(self._data):
-            raise ValueError(
-                f"start_labels has {len(labels)} labels, but {self.mixture.name} has "
-                f"{len(self._data)} observations; give one for each."
-            )
-        return np.unique(labels, return_inverse=True)[1]
+        return None if labels is None else np.unique(labels, return_inverse=True)[1]
 
     def _form(self) -> sampler.KernelForm:
         greedy_draws = min(self.n_tune // 3, _MOST_GREEDY_DRAWS)
