@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pymc_dpsplit.components.arguments import positive_scalar, rows_of
+from pymc_dpsplit.data.blocks import column_means
 from pymc_dpsplit.estimates.numbering import largest_first
 from pymc_dpsplit.kernels.centres import descend_by_centres, farthest_first
 from pymc_dpsplit.options import check_integer
@@ -42,7 +43,7 @@ class DPMeansClusters:
 
 
 def dp_means(
-    X: Any,
+    X: Any,  # noqa: N803
     penalty: float,
     *,
     n_restarts: int = 10,
@@ -63,8 +64,8 @@ def dp_means(
     penalty : float
         Cost of a cluster, in squared units of `X`; positive.  `dp_means_penalty` suggests one.
     n_restarts : int
-        Runs, of which the best is returned: the first takes the rows as they stand, each further
-        one in a random order.
+        Runs, of which the best is returned: the first as published, from the mean of all rows and
+        in their order; each further one from one of them and in a random order.
     max_iterations : int
         Most passes over the rows in a run.
     random_seed : int or numpy.random.Generator, optional
@@ -103,8 +104,11 @@ def dp_means(
     best, settled, ends = None, True, np.empty(n_restarts)
     for run in range(n_restarts):
         order = rng.permutation(len(rows)) if run else np.arange(len(rows))
+        first = rows[order[:1]].astype(np.float64) if run else column_means(rows)[None]
         labels = np.empty(len(rows), np.int64)
-        centres, path, has_settled = descend_by_centres(rows, order, cost, max_iterations, labels)
+        centres, path, has_settled = descend_by_centres(
+            rows, order, first, cost, max_iterations, labels
+        )
         ends[run] = path[-1]
         if best is None or ends[run] < best.objective:
             settled = has_settled
@@ -119,7 +123,7 @@ def dp_means(
     return replace(best, labels=labels, centres=centres[:, 0] if np.ndim(X) == 1 else centres)
 
 
-def dp_means_penalty(X: Any, n_clusters: int) -> float:
+def dp_means_penalty(X: Any, n_clusters: int) -> float:  # noqa: N803
     """Suggest a penalty for `dp_means` from the number of clusters that is expected [1]_.
 
     Starting from the mean, the row farthest from all points taken so far is taken, `n_clusters`
@@ -167,20 +171,20 @@ def dp_means_penalty(X: Any, n_clusters: int) -> float:
     return penalty
 
 
-def _checked_rows(X: Any) -> np.ndarray:
+def _checked_rows(observed: Any) -> np.ndarray:
     """Rows (N, D) as kernels take them."""
-    ndim = np.ndim(X) if hasattr(X, "ndim") else _depth_of(X)
+    ndim = np.ndim(observed) if hasattr(observed, "ndim") else _depth_of(observed)
     if ndim not in (1, 2):
         raise ValueError(f"X has {ndim} dimensions; give shape (N,) or (N, D).")
     try:
-        return rows_of(X, ndim - 1)
+        return rows_of(observed, ndim - 1)
     except ValueError as error:
         raise ValueError(str(error).replace("observed", "X")) from None
 
 
-def _depth_of(X: Any) -> int:
+def _depth_of(nested: Any) -> int:
     """Number of dimensions of nested lists; that of a table if they are ragged, to be refused."""
     try:
-        return np.ndim(X)
+        return np.ndim(nested)
     except ValueError:
         return 2

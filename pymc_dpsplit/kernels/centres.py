@@ -65,13 +65,15 @@ def _centres_of(data, labels, n_centres):
 
 
 @kernel
-def descend_by_centres(data, rows, penalty, max_iterations, labels):
+def descend_by_centres(data, rows, centres, penalty, max_iterations, labels):
     """Alternate assignment and means until no label changes; overwrites `labels`.
 
     Parameters
     ----------
     rows : ndarray of int64, shape (N,)
-        The order in which rows are assigned.
+        Order in which rows are assigned.
+    centres : ndarray of float64, shape (1, D)
+        The centre that all rows have at first; overwritten.
     penalty : float
         Cost of a cluster, in squared distance, eq. (128).
     labels : ndarray of int64, shape (N,)
@@ -86,7 +88,6 @@ def descend_by_centres(data, rows, penalty, max_iterations, labels):
         Whether the last iteration changed no label.
     """
     labels[:] = 0
-    centres = _centres_of(data, labels, 1)
     path = np.empty(max_iterations)
     for t in range(max_iterations):
         centres, n_changed = _assign_or_found(data, rows, centres, penalty, labels)
