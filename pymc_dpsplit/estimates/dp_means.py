@@ -87,7 +87,7 @@ def dp_means(
     References
     ----------
     .. [1] Kulis & Jordan (2012), Revisiting k-means: New Algorithms via Bayesian Nonparametrics,
-       ICML; docs/method.md, section 11.
+       ICML; docs/method.md, eq. (128).
 
     Examples
     --------
@@ -116,7 +116,8 @@ def dp_means(
     assert best is not None
     if not settled:
         warnings.warn(
-            f"dp_means was stopped after {max_iterations} iterations; raise max_iterations.", stacklevel=2
+            f"dp_means was stopped after {max_iterations} iterations; raise max_iterations.",
+            stacklevel=2,
         )
     labels, order = largest_first(best.labels)
     centres = best.centres[order]

@@ -84,12 +84,13 @@ def find_map(
     initvals: Mapping[str, Any] | None = None,
     random_seed: Any = None,
 ) -> MapPartition:
-    """Find a partition of high posterior density by MAP-DPM [1]_, in a fraction of a sampler's time.
+    """Find a partition of high posterior density by MAP-DPM, much faster than by sampling [1]_.
 
     Weights and parameters are integrated out.  Each observation in turn joins the cluster in
     which it is likeliest, or founds one, until none moves; then clusters that are better
-    joined are.  The best of several restarts is returned.  It is a mode and no summary of the posterior: it says nothing of other
-    partitions, and misses small clusters that most draws have.
+    joined are.  The best of several restarts is returned.  It is a mode and no summary of the
+    posterior: it says nothing of other partitions, and misses small clusters that most draws
+    have.
 
     Parameters
     ----------
@@ -135,8 +136,8 @@ def find_map(
 
     References
     ----------
-    .. [1] Raykov, Boukouvalas & Little (2016), Simple approximate MAP inference for Dirichlet
-       processes mixtures, EJS 10; docs/method.md, section 11.
+    .. [1] Raykov, Boukouvalas & Little (2014), Simple approximate MAP inference for Dirichlet
+       processes, arXiv 1411.0939; docs/method.md, eq. (125)-(127).
 
     Examples
     --------

@@ -112,11 +112,10 @@ def farthest_first(data, n_rounds):
         for d in range(n_features):
             taken[d] += data[i, d] / n_obs
     nearest = np.full(n_obs, np.inf)
-    farthest = 0
     for _ in range(n_rounds):
         for i in range(n_obs):
             nearest[i] = min(nearest[i], _squared_distance(data, i, taken))
         farthest = np.argmax(nearest)
         for d in range(n_features):
             taken[d] = data[farthest, d]
-    return nearest[farthest]
+    return nearest.max()

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 _PARTS = {"data", "kernels", "components", "moves"}
 _CORE = _PARTS | {"sampler", "plan", "threads", "exchange", "options", "report", "variables"}
-_FACES = {"checkpoint", "convergence", "refusals", "mixture", "step", "posterior"}
+_FACES = {"checkpoint", "convergence", "refusals", "mixture", "step", "estimates", "posterior"}
 _ALL = _CORE | _FACES | {"demo", "cli", PACKAGE}
 
 # Each unit with the other units it may import.  The package itself, that is its public names,
@@ -41,6 +41,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "checkpoint": set(),
     "mixture": _CORE | {"convergence"},
     "step": _CORE | {"convergence"},
+    "estimates": _CORE,  # they read a model like the step, and neither knows the other
     "posterior": _CORE | {"convergence", "mixture"},
     PACKAGE: _CORE | _FACES,
     "demo": _ALL - {"cli"},
@@ -70,6 +71,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "checkpoint": {"numpy", "pymc", "pytensor"},
     "mixture": _FACE | _ARVIZ,
     "step": _FACE | _ARVIZ | {"rich"},  # rich lays out the columns of the progress bar
+    "estimates": _NUMERICS | {"pymc"},
     "posterior": _FACE | _ARVIZ | {"matplotlib"},
     PACKAGE: {"pymc"},
     "demo": _FACE | _ARVIZ | {"matplotlib"},

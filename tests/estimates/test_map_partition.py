@@ -115,7 +115,7 @@ def test_restarts_find_the_highest_of_all_partitions(case):
 
 @pytest.mark.control
 def test_a_single_start_misses_it_for_every_family():
-    losses = {name: 0.0 for name in FAMILIES}
+    losses = dict.fromkeys(FAMILIES, 0.0)
     for case in CASES:
         losses[case[0]] += sum(loss_of_best(case, 1, alpha) for alpha in ALPHAS)
     assert min(losses.values()) > 0.01
