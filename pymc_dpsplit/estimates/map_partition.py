@@ -156,20 +156,16 @@ def find_map(
     mixture = _complete_mixture(model, var_name)
     rng = np.random.default_rng(random_seed)
     problem = _problem_of(mixture, model, initvals, rng)
-    starts = list(_starts(problem.target, n_restarts, rng))
-    if candidates is None:
-        summits = [problem.climb(*start, max_iterations) for start in starts]
-    else:
-        runs = [problem.at(value) for value in candidates]
-        by_alpha = [[run.climb(*start, max_iterations) for start in starts] for run in runs]
-        summits = max(by_alpha, key=lambda found: max(end.objective for end in found))
-    best = max(summits, key=lambda end: end.objective)
+    problems = [problem] if candidates is None else [problem.at(value) for value in candidates]
+    seed = int(rng.integers(2**63))  # every candidate has the same starts
+    ascents = [one.climb_all(n_restarts, max_iterations, seed) for one in problems]
+    best, log_joints = max(ascents, key=lambda ascent: ascent[0].objective)
     if not best.has_settled:
         warnings.warn(
             f"find_map was stopped after {max_iterations} iterations; raise max_iterations.",
             stacklevel=2,
         )
-    return problem.result(best, summits)
+    return problem.result(best, log_joints)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,11 +182,18 @@ class _Problem:
         """The same with alpha fixed."""
         return replace(self, target=self.target._replace(alpha=alpha), prior=None)
 
-    def climb(self, labels: np.ndarray, rows: np.ndarray, max_iterations: int) -> Summit:
-        """Climb from a partition, taking the observations in the order `rows`."""
-        return climb(self.target, labels, rows, max_iterations, self.prior, self.value)
+    def climb_all(self, n_starts: int, max_iterations: int, seed: int) -> tuple[Summit, np.ndarray]:
+        """Climb from several starts; the best, and the log joint density at the end of each."""
+        best, log_joints = None, []
+        for labels, rows in _starts(self.target, n_starts, np.random.default_rng(seed)):
+            end = climb(self.target, labels, rows, max_iterations, self.prior, self.value)
+            log_joints.append(log_joint(self.target.prior, end.state.stats, end.alpha))
+            if best is None or end.objective > best.objective:
+                best = end
+        assert best is not None
+        return best, np.array(log_joints)
 
-    def result(self, best: Summit, summits: list[Summit]) -> MapPartition:
+    def result(self, best: Summit, log_joints: np.ndarray) -> MapPartition:
         """Present the best of several climbs."""
         prior = self.target.prior
         labels, order = largest_first(best.state.labels)
@@ -203,7 +206,7 @@ class _Problem:
             weights=stats[:, 0] / (len(labels) + best.alpha),
             parameters=self.mixture.component.unpack(plug_in_parameters(prior, stats), self.shift),
             n_iterations=len(best.path),
-            log_joints=np.array([log_joint(prior, end.state.stats, end.alpha) for end in summits]),
+            log_joints=log_joints,
         )
 
 
@@ -249,7 +252,7 @@ def _problem_of(
             "data; give those less an estimate of what depends on others, or use pm.sample."
         )
     overrides: Any = None if initvals is None else dict(initvals)
-    point = make_initial_point_fn(model=model, overrides=overrides)(rng.integers(2**31))
+    point = make_initial_point_fn(model=model, overrides=overrides)(int(rng.integers(2**31)))
     reading = reader.read(point)
     shift = column_means(reading.rows)
     prior = mixture.component.prior(reading.values, shift)

@@ -114,11 +114,10 @@ def test_restarts_find_the_highest_of_all_partitions(case):
 
 
 @pytest.mark.control
-def test_a_single_start_misses_it_for_every_family():
-    losses = dict.fromkeys(FAMILIES, 0.0)
-    for case in CASES:
-        losses[case[0]] += sum(loss_of_best(case, 1, alpha) for alpha in ALPHAS)
-    assert min(losses.values()) > 0.01
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_single_start_misses_it(name):
+    cases = ((case, alpha) for case in CASES if case[0] == name for alpha in reversed(ALPHAS))
+    assert any(loss_of_best(case, 1, alpha) > 0.01 for case, alpha in cases)
 
 
 # --- large enough for cached statistics to matter ------------------------------------------
@@ -162,6 +161,7 @@ def test_a_seed_gives_the_same_partition_again(found):
     np.testing.assert_array_equal(found.log_joints, again.log_joints)
 
 
+@pytest.mark.slow
 def test_float32_gives_what_the_same_numbers_in_float64_give():
     single = MANY.astype(np.float32)
     component = dps.DiagNormal.from_data(MANY)
