@@ -11,6 +11,8 @@ from pymc_dpsplit.components.normal import Normal
 from pymc_dpsplit.components.normal_mean import NormalMean
 from pymc_dpsplit.components.poisson import Poisson
 from pymc_dpsplit.components.product import Product
+from pymc_dpsplit.estimates.dp_means import dp_means, dp_means_penalty
+from pymc_dpsplit.estimates.map_partition import find_map
 from pymc_dpsplit.generic.component import Component
 from pymc_dpsplit.mixture import DPMixture
 from pymc_dpsplit.posterior.credible_ball import credible_ball
@@ -46,7 +48,10 @@ __all__ = [
     "Product",
     "credible_ball",
     "diagnose",
+    "dp_means",
+    "dp_means_penalty",
     "elicit_alpha",
+    "find_map",
     "partition_uncertainty",
     "plot_clusters",
     "plot_density",

@@ -29,10 +29,10 @@ class Options:
             known = ", ".join(repr(name) for name in sampler.KERNELS)
             raise ValueError(f"kernel={self.kernel!r} is not known; choose one of {known}.")
         for name, least in {"threads": 1, "exchanges": 0}.items():
-            _check_integer(name, getattr(self, name), least)
+            check_integer(name, getattr(self, name), least)
         for name, least in {"attempts": 0, "iterations": 1, "start_clusters": 1}.items():
             if getattr(self, name) is not None:
-                _check_integer(name, getattr(self, name), least)
+                check_integer(name, getattr(self, name), least)
         if self.start_labels is not None:
             labels = np.asarray(self.start_labels)
             if labels.ndim != 1 or labels.dtype.kind not in "iu":
@@ -42,20 +42,20 @@ class Options:
         if not isinstance(self.keep_labels, bool | np.bool_):
             raise ValueError(f"keep_labels={self.keep_labels!r} is neither; give True or False.")
 
+    def refuse_start_of_other_length(self, name: str, n_obs: int) -> None:
+        """Raise ValueError if `start_labels` are not those of a mixture's `n_obs` observations."""
+        if self.start_labels is not None and len(self.start_labels) != n_obs:
+            raise ValueError(
+                f"start_labels has {len(self.start_labels)} labels, but {name} has {n_obs} "
+                "observations; give one for each."
+            )
 
-def _check_integer(name: str, value: Any, least: int) -> None:
+
+def check_integer(name: str, value: Any, least: int) -> None:
+    """Raise ValueError if an argument is no integer or too small."""
     is_integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not is_integer or value < least:
         raise ValueError(f"{name}={value!r} is out of range; give an integer of at least {least}.")
-
-
-def refuse_other_length(labels: np.ndarray, n_obs: int, name: str) -> None:
-    """Refuse `start_labels` that are not one for each of the observations of a mixture."""
-    if len(labels) != n_obs:
-        raise ValueError(
-            f"start_labels has {len(labels)} labels, but {name} has {n_obs} observations; give one "
-            "for each."
-        )
 
 
 def refuse_unknown(given: Any) -> None:

@@ -27,18 +27,20 @@ from pymc_dpsplit.variables import is_owned
 _WRAPPED = "_dpsplit_wrapped"
 _STEP = "dpsplit"
 
-# Modules, with what a user called to get there.
-_CANNOT: dict[ModuleType, str] = {
-    starting: "pm.find_MAP",
-    smc: "pm.sample_smc",
-    opvi: "pm.fit, or any variational approximation,",
+_SAMPLE = "draw from the posterior with pm.sample()"
+# Modules, with what a user called to get there, and what to do instead.
+_CANNOT: dict[ModuleType, tuple[str, str]] = {
+    starting: ("pm.find_MAP", f"{_SAMPLE}, or find a mode of the partition with dps.find_map()"),
+    smc: ("pm.sample_smc", _SAMPLE),
+    opvi: ("pm.fit, or any variational approximation,", _SAMPLE),
 }
 
 
 def install() -> None:
     """Refuse models with a mixture where PyMC cannot treat them; again changes nothing."""
-    for module, caller in _CANNOT.items():
-        _wrap([module], "modelcontext", functools.partial(_refusing_mixtures, caller=caller))
+    for module, (caller, remedy) in _CANNOT.items():
+        refusing = functools.partial(_refusing_mixtures, caller=caller, remedy=remedy)
+        _wrap([module], "modelcontext", refusing)
     _wrap([mcmc], "assign_step_methods", _refusing_steps)
     _wrap([pm, pm.sampling, mcmc], "sample", _refusing_samplers)
 
@@ -54,13 +56,15 @@ def _wrap(holders: list[ModuleType], attribute: str, wrap: Callable[..., Any]) -
         setattr(holder, attribute, wrapped)
 
 
-def _refusing_mixtures(modelcontext: Callable[..., Any], caller: str) -> Callable[..., Any]:
+def _refusing_mixtures(
+    modelcontext: Callable[..., Any], caller: str, remedy: str
+) -> Callable[..., Any]:
     def refusing(*args: Any, **kwargs: Any) -> Any:
         model = modelcontext(*args, **kwargs)
         if mixtures := _mixtures(model):
             raise ValueError(
                 f"{mixtures}: {caller} cannot move a mixture, whose number of clusters changes; "
-                "draw from the posterior with pm.sample()."
+                f"{remedy}."
             )
         return model
 

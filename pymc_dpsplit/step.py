@@ -30,7 +30,7 @@ from pymc_dpsplit.exchange import LikelyRows, exchange, exchange_incomplete, imp
 from pymc_dpsplit.moves.partition import log_n_clusters
 from pymc_dpsplit.moves.slice import slice_draw
 from pymc_dpsplit.moves.start import draw_n_start
-from pymc_dpsplit.options import Options, refuse_other_length, refuse_unknown
+from pymc_dpsplit.options import Options, refuse_unknown
 from pymc_dpsplit.plan import autocorrelation_time, lengthen, make_plan
 from pymc_dpsplit.report import labels_stat, stats_of, stats_types
 from pymc_dpsplit.threads import new_pool
@@ -107,9 +107,10 @@ class DPSplitMerge(BlockedStep):
         Number of clusters to start from; also ``pm.sample(initvals={"x_n_clusters": 5})``, which
         may differ by chain.  By default each chain draws it log-uniformly from 1 to min(50, N),
         so that chains start over-dispersed.
-    start_labels : array of int, shape (N,), optional
-        Partition to start from.  Where labels are variables of the model, also
-        ``initvals={"x_labels": labels}``.
+    start_labels : array of int, shape (N,), or result of `find_map` or `dp_means`, optional
+        Partition to start from.  All chains then start alike, and R-hat no longer tells
+        when all miss the same region.  Where labels are variables of the model, also
+        ``initvals={"x_labels": labels}``, which may differ by chain.
     exchanges : int
         For a latent mixture: moves per draw of its values together with their labels.  They are
         made where the likelihood has a factor for each value, whatever its form; the statistic
@@ -185,7 +186,7 @@ class DPSplitMerge(BlockedStep):
             attempts,
             iterations,
             start_clusters,
-            start_labels,
+            getattr(start_labels, "labels", start_labels),
             exchanges,
             keep_labels,
         )
@@ -204,6 +205,7 @@ class DPSplitMerge(BlockedStep):
         self.mixture.labels_in(point)
         rows = self._reader.read(point).rows
         self._centre(rows)
+        self.options.refuse_start_of_other_length(self.mixture.name, rows.shape[0])
         self._likelihood = (
             row_likelihood(self.mixture, model, point) if self.mixture.is_latent else None
         )
@@ -371,7 +373,7 @@ class DPSplitMerge(BlockedStep):
         if self.labels is not None and keeps and self.totals is not None:
             return sampler.ChainState(self.labels, self.totals)
         n_obs, labels = target.data.shape[0], self.labels
-        labels = self._first_labels(point, n_obs) if labels is None else labels
+        labels = self._first_labels(point) if labels is None else labels
         if labels is not None:
             return sampler.resume(target, labels)
         n_start = self.options.start_clusters or self.mixture.count_in(point) or None
@@ -384,10 +386,7 @@ class DPSplitMerge(BlockedStep):
         labels = self.options.start_labels
         if labels is None:
             labels = self.mixture.labels_in(point)
-        if labels is None:
-            return None
-        refuse_other_length(labels, n_obs, self.mixture.name)
-        return np.unique(labels, return_inverse=True)[1]
+        return None if labels is None else np.unique(labels, return_inverse=True)[1]
 
     def _form(self) -> sampler.KernelForm:
         greedy_draws = min(self.n_tune // 3, _MOST_GREEDY_DRAWS)

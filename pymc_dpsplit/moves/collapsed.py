@@ -35,7 +35,7 @@ def _refill(prior, data, labels, cluster, cache):
 
 
 @kernel
-def _remove(prior, data, labels, i, sizes, caches, slots, n_clusters):
+def remove_row(prior, data, labels, i, sizes, caches, slots, n_clusters):
     """Take observation i out of its cluster; returns the number of occupied slots.
 
     `slots[:n_clusters]` lists the occupied rows of `caches`, the rest are free.
@@ -64,7 +64,7 @@ def _move_row(prior, data, i, origin, goal, one):
 
 
 @kernel
-def _twice(array):
+def twice(array):
     """Copy of `array` with room for as many rows again, zeroed."""
     return np.concatenate((array, np.zeros_like(array)))
 
@@ -125,7 +125,7 @@ def collapsed_scan(prior, data, labels, stats, rows, alpha, rng):
     for j in range(rows.shape[0]):
         i = rows[j]
         origin = labels[i]
-        n_clusters = _remove(prior, data, labels, i, sizes, caches, slots, n_clusters)
+        n_clusters = remove_row(prior, data, labels, i, sizes, caches, slots, n_clusters)
         log_new = math.log(alpha) + log_predictive(prior, data, i, empty)
         p = _draw_slot(prior, data, i, sizes, caches, slots, n_clusters, log_new, mass, rng)
         k = slots[p]
@@ -140,7 +140,7 @@ def collapsed_scan(prior, data, labels, stats, rows, alpha, rng):
                 totals[k] = 0.0
             _move_row(prior, data, i, totals[origin], totals[k], one)
         if n_clusters == sizes.shape[0]:
-            sizes, caches, totals = _twice(sizes), _twice(caches), _twice(totals)
+            sizes, caches, totals = twice(sizes), twice(caches), twice(totals)
             slots = np.concatenate((slots, n_clusters + np.arange(n_clusters)))
             mass = np.empty(sizes.shape[0] + 1)
     return _renumber(labels, totals, slots, n_clusters)

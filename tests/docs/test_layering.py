@@ -19,7 +19,16 @@ ROOT = Path(__file__).resolve().parents[2]
 
 _PARTS = {"data", "kernels", "components", "moves"}
 _CORE = _PARTS | {"sampler", "plan", "threads", "exchange", "options", "report", "variables"}
-_FACES = {"checkpoint", "prior", "convergence", "refusals", "mixture", "step", "posterior"}
+_FACES = {
+    "checkpoint",
+    "prior",
+    "convergence",
+    "refusals",
+    "mixture",
+    "step",
+    "estimates",
+    "posterior",
+}
 _ALL = _CORE | _FACES | {"generic", "demo", "cli", PACKAGE}
 
 # Each unit with the other units it may import.  The package itself, that is its public names,
@@ -43,6 +52,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "prior": set(),
     "mixture": _CORE | {"convergence"},
     "step": _CORE | {"convergence"},
+    "estimates": _CORE,  # they read a model like the step, and neither knows the other
     "posterior": _CORE | {"convergence", "mixture", "prior"},
     PACKAGE: _CORE | _FACES | {"generic"},
     "demo": _ALL - {"cli"},
@@ -74,6 +84,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "prior": {"numpy", "scipy", "xarray"},
     "mixture": _FACE | _ARVIZ,
     "step": _FACE | _ARVIZ | {"rich"},  # rich lays out the columns of the progress bar
+    "estimates": _NUMERICS | {"pymc"},
     "posterior": _FACE | _ARVIZ | {"matplotlib"},
     PACKAGE: {"pymc"},
     "demo": _FACE | _ARVIZ | {"matplotlib"},
