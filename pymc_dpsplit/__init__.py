@@ -8,6 +8,7 @@ from pymc_dpsplit.components.diag_normal import DiagNormal
 from pymc_dpsplit.components.mv_normal import MvNormal
 from pymc_dpsplit.components.normal import Normal
 from pymc_dpsplit.components.poisson import Poisson
+from pymc_dpsplit.finite.finite_mixture import finite_mixture
 from pymc_dpsplit.mixture import DPMixture
 from pymc_dpsplit.posterior.diagnose import diagnose
 from pymc_dpsplit.posterior.labels import sample_labels
@@ -29,6 +30,7 @@ __all__ = [
     "Normal",
     "Poisson",
     "diagnose",
+    "finite_mixture",
     "plot_density",
     "plot_n_clusters",
     "plot_similarity",
