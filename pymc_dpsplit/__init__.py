@@ -10,6 +10,7 @@ from pymc_dpsplit.components.normal import Normal
 from pymc_dpsplit.components.poisson import Poisson
 from pymc_dpsplit.finite.finite_mixture import finite_mixture
 from pymc_dpsplit.mixture import DPMixture
+from pymc_dpsplit.posterior.compare_samplers import compare_samplers
 from pymc_dpsplit.posterior.diagnose import diagnose
 from pymc_dpsplit.posterior.labels import sample_labels
 from pymc_dpsplit.posterior.plot_density import plot_density
@@ -29,6 +30,7 @@ __all__ = [
     "MvNormal",
     "Normal",
     "Poisson",
+    "compare_samplers",
     "diagnose",
     "finite_mixture",
     "plot_density",
