@@ -22,7 +22,7 @@ from pymc_dpsplit.components.poisson import Poisson
 from pymc_dpsplit.finite.form import NutsForm
 from pymc_dpsplit.finite.gaussian import FullNormal, IndependentNormal, ScalarNormal
 from pymc_dpsplit.finite.start import initial_groups
-from pymc_dpsplit.finite.weights import KINDS, declare_log_weights, initial_sticks
+from pymc_dpsplit.finite.weights import KINDS, declare_log_weights, initial_log_odds
 from pymc_dpsplit.finite.whole_numbers import CategoryWeights, Probabilities, Rates
 from pymc_dpsplit.variables.hyperparameters import checked_hyperparameters, refuse_strangers
 
@@ -98,7 +98,7 @@ def finite_mixture(
     >>> with pm.Model() as model:
     ...     x = dps.finite_mixture("x", 3, dps.Normal(0, 0.1, 2, 1), observed=[0.0, 0.1, 5.0])
     >>> [rv.name for rv in model.free_RVs], [rv.name for rv in model.deterministics]
-    (['x_sticks', 'x_spread', 'x_location'], ['x_weights', 'x_mu', 'x_sigma'])
+    (['x_log_odds', 'x_spread', 'x_location'], ['x_weights', 'x_mu', 'x_sigma'])
     """
     model = _current_model(name)
     try:
@@ -110,7 +110,7 @@ def finite_mixture(
         concentration = _checked_alpha(alpha, model)
         keys = component.hyperparameter_ndims()
         hyperparameters = checked_hyperparameters(component, rows.shape[1], model)
-        data_dims = _checked_dims(dims, component, rows.shape, model)
+        data_dims = _checked_dims(dims, rows.shape, component, model)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
     graphs = dict(zip(keys, hyperparameters, strict=True))
@@ -119,8 +119,8 @@ def finite_mixture(
     is_ordered = form.is_ordered and weights == "dirichlet"
     if not is_ordered:
         groups = groups[np.argsort(-groups.sum(1), kind="stable")]
-    sticks = initial_sticks(weights, float(current), groups.sum(1))
-    log_weights = declare_log_weights(name, weights, concentration, sticks)
+    log_odds = initial_log_odds(weights, float(current), groups.sum(1))
+    log_weights = declare_log_weights(name, weights, concentration, log_odds)
     start = form.start(rows, groups, dict(zip(keys, numbers, strict=True)))
     clusters = form.declare(name, graphs, start, is_ordered)
     measured = {"weights": pt.exp(log_weights), **clusters.parameters}
@@ -142,7 +142,8 @@ def _current_model(name: Any) -> Model:
     model = Model.get_context(error_if_none=False)
     if model is None:
         raise ValueError(
-            f"finite_mixture {name!r} is declared outside a model; put it inside `with pm.Model():`."
+            f"finite_mixture {name!r} is declared outside a model; put it inside "
+            "`with pm.Model():`."
         )
     if not isinstance(name, str) or not name:
         raise ValueError(f"name={name!r} is not a name; give a non-empty string.")
@@ -165,7 +166,9 @@ def _checked_form(component: Any, observed: Any) -> tuple[NutsForm, np.ndarray]:
 def _checked_number(n_components: Any) -> int:
     is_integer = isinstance(n_components, int | np.integer) and not isinstance(n_components, bool)
     if not is_integer or n_components < 1:
-        raise ValueError(f"n_components={n_components!r} is not a positive integer; give 1 or more.")
+        raise ValueError(
+            f"n_components={n_components!r} is not a positive integer; give 1 or more."
+        )
     return int(n_components)
 
 

@@ -28,7 +28,9 @@ class IndependentNormal(NutsForm):
     def start(self, rows: np.ndarray, groups: np.ndarray, values: Values) -> dict[str, np.ndarray]:
         mu0, kappa0, a0, b0 = (np.atleast_1d(values[key]) for key in ("mu0", "kappa0", "a0", "b0"))
         size, mean = _means(rows, groups, mu0)
-        scatter = np.stack([((rows[own] - m) ** 2).sum(0) for own, m in zip(groups, mean)])
+        scatter = np.stack(
+            [((rows[own] - m) ** 2).sum(0) for own, m in zip(groups, mean, strict=True)]
+        )
         pull = size / (kappa0 + size)
         b = b0 + 0.5 * (scatter + kappa0 * pull * (mean - mu0) ** 2)
         spread = b0 * (a0 + 0.5 * size) / b
@@ -37,7 +39,9 @@ class IndependentNormal(NutsForm):
     @override
     def declare(self, name: str, values: Values, start: Values, ordered: bool) -> Clusters:
         mu0, kappa0, a0, b0 = (values[key] for key in ("mu0", "kappa0", "a0", "b0"))
-        spread = pm.Gamma(f"{name}_spread", a0, 1.0, initval=start["spread"], shape=start["spread"].shape)
+        spread = pm.Gamma(
+            f"{name}_spread", a0, 1.0, initval=start["spread"], shape=start["spread"].shape
+        )
         location = pm.Normal(
             f"{name}_location",
             0.0,
@@ -86,12 +90,16 @@ class FullNormal(NutsForm):
 
     @override
     def start(self, rows: np.ndarray, groups: np.ndarray, values: Values) -> dict[str, np.ndarray]:
-        mu0, kappa0, nu0, psi0 = (np.asarray(values[key]) for key in ("mu0", "kappa0", "nu0", "psi0"))
+        mu0, kappa0, nu0, psi0 = (
+            np.asarray(values[key]) for key in ("mu0", "kappa0", "nu0", "psi0")
+        )
         size, mean = _means(rows, groups, mu0)
         root = np.linalg.cholesky(psi0)
         pull = size / (kappa0 + size)
         gap = mean - mu0
-        scatter = np.stack([(rows[own] - m).T @ (rows[own] - m) for own, m in zip(groups, mean)])
+        scatter = np.stack(
+            [(rows[own] - m).T @ (rows[own] - m) for own, m in zip(groups, mean, strict=True)]
+        )
         scatter += (kappa0 * pull)[:, :, None] * gap[:, :, None] * gap[:, None, :]
         cov = (psi0 + scatter) / (nu0 + size)[:, :, None]
         factor = np.linalg.inv(np.linalg.cholesky(cov)) @ root
@@ -114,7 +122,9 @@ class FullNormal(NutsForm):
         factor = factor[:, j, j].set(pt.sqrt(pivots))
         if d > 1:
             below = np.tril_indices(d, -1)
-            slopes = pm.Normal(f"{name}_slopes", 0.0, 1.0, initval=start["slopes"], shape=start["slopes"].shape)
+            slopes = pm.Normal(
+                f"{name}_slopes", 0.0, 1.0, initval=start["slopes"], shape=start["slopes"].shape
+            )
             factor = factor[:, *below].set(slopes)
         location = pm.CustomDist(
             f"{name}_location",
@@ -165,7 +175,7 @@ def _location_logp(value: Any, factor: Any, ratio: Any) -> Any:
     return (terms + 0.5 * pt.log(ratio)).sum(-1)
 
 
-def _draw_location(factor: Any, ratio: Any, size: Any) -> Any:
+def _draw_location(factor: Any, ratio: Any, _size: Any) -> Any:
     noise = pm.Normal.dist(pt.zeros(factor.shape[:-1]))
     return _unwhiten(factor, noise) / pt.sqrt(ratio)
 

@@ -32,20 +32,45 @@ def beta_of_sticks(kind: str, alpha: Any, n_components: int) -> tuple[Any, Any]:
     return share, share * (n_components - 1.0 - np.arange(n_components - 1))
 
 
-def initial_sticks(kind: str, alpha: float, sizes: np.ndarray) -> np.ndarray:
-    """Posterior means (K - 1,) of the sticks given the sizes (K,) of clusters."""
+def initial_log_odds(kind: str, alpha: float, sizes: np.ndarray) -> np.ndarray:
+    """Log odds (K - 1,) of the posterior means of the sticks given the sizes (K,) of clusters."""
     a, b = beta_of_sticks(kind, alpha, len(sizes))
     later = sizes[::-1].cumsum()[::-1][1:]
-    return (a + sizes[:-1]) / (a + b + sizes[:-1] + later)
+    return np.log(a + sizes[:-1]) - np.log(b + later)
 
 
 def declare_log_weights(name: str, kind: str, alpha: Any, start: np.ndarray) -> Any:
-    """Declare the sticks in the model of the context; return the log weights (K,) as a graph."""
+    """Declare the log odds of the sticks in the model of the context; return log weights (K,)."""
     if len(start) == 0:
         return pt.zeros(1)
-    a, b = beta_of_sticks(kind, alpha, len(start) + 1)
-    sticks = pm.Beta(f"{name}_sticks", a, b, initval=start, shape=start.shape)
+    a, b = (pt.broadcast_to(of, start.shape) for of in beta_of_sticks(kind, alpha, len(start) + 1))
+    # Not pm.Beta, whose gradient is lost where a stick rounds to 1.
+    log_odds = pm.CustomDist(
+        f"{name}_log_odds",
+        a,
+        b,
+        dist=_draw_log_odds,
+        logp=_log_odds_logp,
+        signature="(),()->()",
+        initval=start,
+    )
     zero = np.zeros(1)
-    log_taken = pt.concatenate([pt.log(sticks), zero])
-    log_left = pt.concatenate([zero, pt.cumsum(pt.log1p(-sticks))])
+    log_taken = pt.concatenate([-pt.softplus(-log_odds), zero])
+    log_left = pt.concatenate([zero, -pt.cumsum(pt.softplus(log_odds))])
     return log_taken + log_left
+
+
+def _log_odds_logp(value: Any, a: Any, b: Any) -> Any:
+    """Log density of the log odds of a beta variable."""
+    log_norm = pt.gammaln(a + b) - pt.gammaln(a) - pt.gammaln(b)
+    return log_norm - a * pt.softplus(-value) - b * pt.softplus(value)
+
+
+def _draw_log_odds(a: Any, b: Any, size: Any) -> Any:
+    return _draw_log_gamma(a, size) - _draw_log_gamma(b, size)
+
+
+def _draw_log_gamma(shape: Any, size: Any) -> Any:
+    """Draw by G(a) = G(a + 1) U^(1/a), as a gamma of small shape underflows."""
+    above = pm.Gamma.dist(shape + 1.0, 1.0, size=size)
+    return pt.log(above) - pm.Exponential.dist(1.0, size=size) / shape

@@ -1,4 +1,4 @@
-"""NUTS forms of the families of whole numbers, each with the distribution PyMC has for its prior."""
+"""NUTS forms of the families of whole numbers: PyMC has a distribution for each prior."""
 
 from typing import Any, ClassVar, override
 
@@ -81,9 +81,7 @@ class CategoryWeights(NutsForm):
         hits = rows[:, :, None] == np.arange(beta.shape[1])
         weight = beta + np.einsum("kn,ndc->kdc", groups.astype(float), hits.astype(float))
         p = weight / weight.sum(2, keepdims=True)
-        return {
-            f"p_of_{c}": p[:, columns, :c] for c, columns in self._columns_by_number().items()
-        }
+        return {f"p_of_{c}": p[:, columns, :c] for c, columns in self._columns_by_number().items()}
 
     @override
     def declare(self, name: str, values: Values, start: Values, ordered: bool) -> Clusters:

@@ -309,8 +309,7 @@ def _judge(
     of_rows = xr.Dataset({_NAME: (("chain", "draw", f"{_NAME}_dim_0"), log_density)})
     run.trace["log_likelihood"] = xr.DataTree(of_rows)
     probes = {
-        f"log density of row {i}": (("chain", "draw"), log_density[:, :, i])
-        for i in _probes(rows)
+        f"log density of row {i}": (("chain", "draw"), log_density[:, :, i]) for i in _probes(rows)
     }
     quantities = tabulate(xr.Dataset({"K": (("chain", "draw"), numbers.astype(float)), **probes}))
     ess = quantities["ess_bulk"].to_numpy()

@@ -38,7 +38,7 @@ class _Stopwatch:
         self.begun = self.first = self.last = os.times()
         self.is_running = False
 
-    def __call__(self, trace: Any, draw: Any) -> None:
+    def __call__(self, *_: Any, **__: Any) -> None:
         self.last = os.times()
         if not self.is_running:
             self.first, self.is_running = self.last, True
