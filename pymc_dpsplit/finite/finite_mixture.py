@@ -89,7 +89,7 @@ def finite_mixture(
     the law of the mixture as it is and spares NUTS its K! copies; other mixtures are free to switch
     labels, which matters for parameters of single components alone.  Initial values are
     posterior means given groups found by k-means.  Where chains mix badly raise ``target_accept``.
-    The mathematics is in docs/method.md, section 9.
+    The mathematics is in docs/method.md, eq. (120)-(122).
 
     Examples
     --------
@@ -248,7 +248,7 @@ def _signature(form: NutsForm) -> str:
 
 def _log_density(form: NutsForm, value: Any, log_weights: Any, *inputs: Any) -> Any:
     """Log density (N,) of rows with the labels summed out."""
-    return pt.logsumexp(log_weights + form.log_density(value, *inputs), axis=1)
+    return pm.math.logsumexp(log_weights + form.log_density(value, *inputs), axis=1, keepdims=False)
 
 
 def _draw(form: NutsForm, log_weights: Any, *inputs_and_size: Any) -> Any:

@@ -1,14 +1,12 @@
 """The contract of a NUTS form: the clusters of a family as variables that NUTS moves well."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 Values = Mapping[str, Any]
-# Of a suffix and an expression, or of a suffix and the arguments of a distribution.
-Declare = Callable[..., Any]
 
 
 class Clusters(NamedTuple):

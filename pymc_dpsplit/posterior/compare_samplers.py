@@ -331,8 +331,8 @@ def _judge(
     n_unreliable, loo = _leave_one_out(run.trace)
     found |= loo
     if held_out is not None:
-        of_rows = log_densities(posterior, _NAME, component, held_out)
-        found["held_out"] = (logsumexp(of_rows, axis=(0, 1)) - np.log(numbers.size)).sum()
+        of_tested = log_densities(posterior, _NAME, component, held_out)
+        found["held_out"] = (logsumexp(of_tested, axis=(0, 1)) - np.log(numbers.size)).sum()
     return found | {"verdict": _verdict(found, n_unreliable)}
 
 

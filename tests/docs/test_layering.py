@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 _PARTS = {"data", "kernels", "components", "moves"}
 _CORE = _PARTS | {"sampler", "plan", "threads", "exchange", "options", "report", "variables"}
-_FACES = {"checkpoint", "convergence", "refusals", "mixture", "step", "posterior"}
+_FACES = {"finite", "checkpoint", "convergence", "refusals", "mixture", "step", "posterior"}
 _ALL = _CORE | _FACES | {"demo", "cli", PACKAGE}
 
 # Each unit with the other units it may import.  The package itself, that is its public names,
@@ -39,9 +39,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "convergence": _CORE,
     "refusals": {"variables"},
     "checkpoint": set(),
+    "finite": {"components", "variables"},
     "mixture": _CORE | {"convergence"},
     "step": _CORE | {"convergence"},
-    "posterior": _CORE | {"convergence", "mixture"},
+    "posterior": _CORE | {"convergence", "mixture", "finite"},
     PACKAGE: _CORE | _FACES,
     "demo": _ALL - {"cli"},
     "cli": _ALL,
@@ -68,6 +69,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "convergence": _FACE | _ARVIZ,
     "refusals": {"pymc", "pytensor"},
     "checkpoint": {"numpy", "pymc", "pytensor"},
+    "finite": {"numpy", "pymc", "pytensor"},
     "mixture": _FACE | _ARVIZ,
     "step": _FACE | _ARVIZ | {"rich"},  # rich lays out the columns of the progress bar
     "posterior": _FACE | _ARVIZ | {"matplotlib"},
