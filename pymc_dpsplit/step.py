@@ -372,8 +372,7 @@ class DPSplitMerge(BlockedStep):
         keeps = self._reader.rows_are_fixed or isinstance(target.prior, GenericPrior)
         if self.labels is not None and keeps and self.totals is not None:
             return sampler.ChainState(self.labels, self.totals)
-        n_obs, labels = target.data.shape[0], self.labels
-        labels = self._first_labels(point) if labels is None else labels
+        labels = self._first_labels(point) if self.labels is None else self.labels
         if labels is not None:
             return sampler.resume(target, labels)
         n_start = self.options.start_clusters or self.mixture.count_in(point) or None
@@ -381,7 +380,7 @@ class DPSplitMerge(BlockedStep):
             n_start = min(draw_n_start(self.rng, n_obs), self.mixture.max_clusters)
         return sampler.start(target, self.rng, n_start)
 
-    def _first_labels(self, point: dict[str, np.ndarray], n_obs: int) -> np.ndarray | None:
+    def _first_labels(self, point: dict[str, np.ndarray]) -> np.ndarray | None:
         """Labels to start from, if the user gave them."""
         labels = self.options.start_labels
         if labels is None:

@@ -22,7 +22,7 @@ from pymc_dpsplit.posterior.trace import choose_mixture, group_of, mixture_names
 LARGEST_R_HAT = 1.01
 LEAST_ESS = 400
 # Between the two limits longer chains may do; above, chains explore different regions.
-_R_HAT_APART = 1.05
+R_HAT_APART = 1.05
 # Means of chains that differ by more standard errors than this do so hardly by chance.
 _MOST_ERRORS = 5.0
 # Draws are asked for with this margin, since the estimate of ESS is itself noisy.
@@ -188,7 +188,7 @@ def _are_apart(table: xr.Dataset) -> bool:
     """Whether chains explore different regions, by more than their slowness explains."""
     if table.sizes["chain"] < 2:
         return False
-    failing = table.isel(quantity=table["is_judged"] & ~(table["r_hat"] < _R_HAT_APART))
+    failing = table.isel(quantity=table["is_judged"] & ~(table["r_hat"] < R_HAT_APART))
     return failing.sizes["quantity"] > 0 and largest_disagreement(failing)[2] > _MOST_ERRORS
 
 

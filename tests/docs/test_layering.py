@@ -22,6 +22,7 @@ _CORE = _PARTS | {"sampler", "plan", "threads", "exchange", "options", "report",
 _FACES = {
     "checkpoint",
     "prior",
+    "finite",
     "convergence",
     "refusals",
     "mixture",
@@ -50,10 +51,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "refusals": {"variables"},
     "checkpoint": set(),
     "prior": set(),
+    "finite": {"components", "variables"},
     "mixture": _CORE | {"convergence"},
     "step": _CORE | {"convergence"},
     "estimates": _CORE,  # they read a model like the step, and neither knows the other
-    "posterior": _CORE | {"convergence", "mixture", "prior"},
+    "posterior": _CORE | {"convergence", "mixture", "finite", "prior"},
     PACKAGE: _CORE | _FACES | {"generic"},
     "demo": _ALL - {"cli"},
     "cli": _ALL,
@@ -82,6 +84,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "refusals": {"pymc", "pytensor"},
     "checkpoint": {"numpy", "pymc", "pytensor"},
     "prior": {"numpy", "scipy", "xarray"},
+    "finite": {"numpy", "pymc", "pytensor"},
     "mixture": _FACE | _ARVIZ,
     "step": _FACE | _ARVIZ | {"rich"},  # rich lays out the columns of the progress bar
     "estimates": _NUMERICS | {"pymc"},

@@ -1,0 +1,258 @@
+"""`finite_mixture`: the counterpart of `DPMixture` that NUTS can sample."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+from pymc.model import Model
+from pymc.pytensorf import rvs_in_graph
+from pytensor.graph.basic import Variable
+
+from pymc_dpsplit.components.arguments import positive_scalar, rows_of
+from pymc_dpsplit.components.base import Component
+from pymc_dpsplit.components.bernoulli import Bernoulli
+from pymc_dpsplit.components.categorical import Categorical
+from pymc_dpsplit.components.diag_normal import DiagNormal
+from pymc_dpsplit.components.mv_normal import MvNormal
+from pymc_dpsplit.components.normal import Normal
+from pymc_dpsplit.components.poisson import Poisson
+from pymc_dpsplit.finite.form import NutsForm
+from pymc_dpsplit.finite.gaussian import FullNormal, IndependentNormal, ScalarNormal
+from pymc_dpsplit.finite.start import initial_groups
+from pymc_dpsplit.finite.weights import KINDS, declare_log_weights, initial_log_odds
+from pymc_dpsplit.finite.whole_numbers import CategoryWeights, Probabilities, Rates
+from pymc_dpsplit.variables.hyperparameters import checked_hyperparameters, refuse_strangers
+
+# By the class itself: a subclass may have another density.
+FORMS: dict[type[Component], type[NutsForm]] = {
+    Normal: ScalarNormal,
+    DiagNormal: IndependentNormal,
+    MvNormal: FullNormal,
+    Poisson: Rates,
+    Bernoulli: Probabilities,
+    Categorical: CategoryWeights,
+}
+
+
+def finite_mixture(
+    name: str,
+    n_components: int,
+    component: Component,
+    *,
+    observed: Any,
+    weights: str = "dirichlet",
+    alpha: Any = 1.0,
+    dims: str | Sequence[str] | None = None,
+) -> Variable:
+    """Declare a mixture of a fixed number of components in the current model, for NUTS.
+
+    The counterpart of `DPMixture` in plain PyMC: the same family with the same base measure,
+    labels summed out.  Variables are those that NUTS moves well; weights and cluster parameters
+    come back under the names they have in `DPMixture`, ``{name}_weights``, ``{name}_mu`` and so on.
+
+    Parameters
+    ----------
+    name : str
+        Name of the mixture in the model.
+    n_components : int
+        Number of components K, occupied or not.
+    component : Component
+        `Normal`, `DiagNormal`, `MvNormal`, `Poisson`, `Bernoulli` or `Categorical`, with
+        hyperparameters that are numbers or PyMC variables.
+    observed : array-like
+        Observations without missing entries, shape (N,) for `Normal`, else (N, D).
+    weights : {"dirichlet", "stick"}
+        Prior of the weights: Dirichlet(alpha / K, ..., alpha / K), or those of the Dirichlet
+        process in the order of stick-breaking, the last one being all that is left.  Both tend to
+        the Dirichlet process as K grows.
+    alpha : float or PyMC variable
+        Positive concentration.
+    dims : str or sequence of str, optional
+        Names of the dimensions of `observed`.
+
+    Returns
+    -------
+    TensorVariable
+        The observed variable.
+
+    Raises
+    ------
+    ValueError
+        With one sentence that names the argument, the fault and the remedy.
+
+    Notes
+    -----
+    Scalars with Dirichlet weights have their components numbered by their means, which leaves
+    the law of the mixture as it is and spares NUTS its K! copies; other mixtures are free to switch
+    labels, which matters for parameters of single components alone.  Initial values are
+    posterior means given groups found by k-means.  Where chains mix badly raise ``target_accept``.
+    The mathematics is in docs/method.md, eq. (120)-(122).
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_dpsplit as dps
+    >>> with pm.Model() as model:
+    ...     x = dps.finite_mixture("x", 3, dps.Normal(0, 0.1, 2, 1), observed=[0.0, 0.1, 5.0])
+    >>> [rv.name for rv in model.free_RVs], [rv.name for rv in model.deterministics]
+    (['x_log_odds', 'x_spread', 'x_location'], ['x_weights', 'x_mu', 'x_sigma'])
+    """
+    model = _current_model(name)
+    try:
+        form, rows = _checked_form(component, observed)
+        component = form.component
+        n_components = _checked_number(n_components)
+        if weights not in KINDS:
+            raise ValueError(f"weights={weights!r} is not known; give one of {KINDS}.")
+        concentration = _checked_alpha(alpha, model)
+        keys = component.hyperparameter_ndims()
+        hyperparameters = checked_hyperparameters(component, rows.shape[1], model)
+        data_dims = _checked_dims(dims, rows.shape, component, model)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+    graphs = dict(zip(keys, hyperparameters, strict=True))
+    *numbers, current = _at_initial_point([*hyperparameters, concentration], model)
+    groups = initial_groups(rows, n_components)
+    is_ordered = form.is_ordered and weights == "dirichlet"
+    if not is_ordered:
+        groups = groups[np.argsort(-groups.sum(1), kind="stable")]
+    log_odds = initial_log_odds(weights, float(current), groups.sum(1))
+    log_weights = declare_log_weights(name, weights, concentration, log_odds)
+    start = form.start(rows, groups, dict(zip(keys, numbers, strict=True)))
+    clusters = form.declare(name, graphs, start, is_ordered)
+    measured = {"weights": pt.exp(log_weights), **clusters.parameters}
+    shape = n_components, rows.shape[1]
+    _add_deterministics(name, component, measured, shape, data_dims, model)
+    return pm.CustomDist(
+        name,
+        log_weights,
+        *clusters.inputs,
+        dist=partial(_draw, form),
+        logp=partial(_log_density, form),
+        signature=_signature(form),
+        observed=rows if component.row_ndim else rows[:, 0],
+        dims=data_dims,
+    )
+
+
+def _current_model(name: Any) -> Model:
+    model = Model.get_context(error_if_none=False)
+    if model is None:
+        raise ValueError(
+            f"finite_mixture {name!r} is declared outside a model; put it inside "
+            "`with pm.Model():`."
+        )
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"name={name!r} is not a name; give a non-empty string.")
+    return model
+
+
+def _checked_form(component: Any, observed: Any) -> tuple[NutsForm, np.ndarray]:
+    """Return the form of the family, which suits the rows, and the rows (N, D)."""
+    if type(component) not in FORMS:
+        known = ", ".join(family.__name__ for family in FORMS)
+        raise ValueError(
+            f"component={component!r} has no form for NUTS; give an instance of one of {known}."
+        )
+    if isinstance(observed, Variable):
+        raise ValueError("observed is a PyMC variable; give the numbers themselves.")
+    rows = np.asarray(rows_of(observed, component.row_ndim), np.float64)
+    return FORMS[type(component)](component.suited_to(rows)), rows
+
+
+def _checked_number(n_components: Any) -> int:
+    is_integer = isinstance(n_components, int | np.integer) and not isinstance(n_components, bool)
+    if not is_integer or n_components < 1:
+        raise ValueError(
+            f"n_components={n_components!r} is not a positive integer; give 1 or more."
+        )
+    return int(n_components)
+
+
+def _checked_alpha(alpha: Any, model: Model) -> Variable:
+    if not isinstance(alpha, Variable):
+        return pt.constant(positive_scalar("alpha", alpha))
+    refuse_strangers("alpha", alpha, model)
+    return pt.as_tensor(alpha).reshape(())
+
+
+def _checked_dims(
+    dims: Any, shape: tuple[int, ...], component: Component, model: Model
+) -> tuple[str, ...] | None:
+    if dims is None:
+        return None
+    names = (dims,) if isinstance(dims, str) else tuple(dims)
+    lengths = shape[: component.row_ndim + 1]
+    if len(names) != len(lengths):
+        wanted = "two names" if component.row_ndim else "one name"
+        raise ValueError(
+            f"dims={dims!r} must name each dimension of observed (shape {lengths}); give {wanted}."
+        )
+    for dim, length in zip(names, lengths, strict=True):
+        known = model.dim_lengths.get(dim)
+        if known is not None and int(known.eval()) != length:
+            raise ValueError(
+                f"dims: dimension {dim!r} has length {int(known.eval())} in the model, but "
+                f"observed has {length} there; make the coords and the data agree."
+            )
+    return names
+
+
+def _at_initial_point(graphs: Sequence[Any], model: Model) -> list[np.ndarray]:
+    """Values of graphs that may depend on variables of the model."""
+    if not rvs_in_graph(graphs):
+        return [graph.eval() for graph in graphs]
+    replaced = model.replace_rvs_by_values(graphs)
+    evaluate = model.compile_fn(replaced, inputs=model.value_vars, on_unused_input="ignore")
+    return evaluate(model.initial_point())
+
+
+def _add_deterministics(
+    name: str,
+    component: Component,
+    given: Mapping[str, Any],
+    shape: tuple[int, int],
+    data_dims: tuple[str, ...] | None,
+    model: Model,
+) -> None:
+    """Register weights and parameters that are not variables themselves; name their dimensions."""
+    n_components, n_features = shape
+    cluster, feature = f"{name}_cluster", f"{name}_feature"
+    model.add_coord(cluster, range(n_components))
+    if component.row_ndim:
+        feature = data_dims[1] if data_dims else feature
+        for dim in (feature, f"{feature}_bis"):
+            if dim not in model.coords:
+                labels = model.coords.get(feature)
+                model.add_coord(dim, range(n_features) if labels is None else labels)
+    for key, value in given.items():
+        ndim = component.parameters.get(key, 0)
+        lengths = component.own_dims(key) if key in component.parameters else {}
+        own = {f"{name}_{dim}": length for dim, length in lengths.items()}
+        for dim, length in own.items():
+            model.add_coord(dim, range(length))
+        dims = (cluster, *(feature, f"{feature}_bis")[:ndim], *own)
+        if value in model.free_RVs:
+            model.named_vars_to_dims[value.name] = dims
+        else:
+            pm.Deterministic(f"{name}_{key}", value, dims=dims)
+
+
+def _signature(form: NutsForm) -> str:
+    inside = ",".join(f"({','.join('k' + dims)})" for dims in form.signature)
+    return f"(k),{inside}->({'d' * form.component.row_ndim})"
+
+
+def _log_density(form: NutsForm, value: Any, log_weights: Any, *inputs: Any) -> Any:
+    """Log density (N,) of rows with the labels summed out."""
+    return pm.math.logsumexp(log_weights + form.log_density(value, *inputs), axis=1, keepdims=False)
+
+
+def _draw(form: NutsForm, log_weights: Any, *inputs_and_size: Any) -> Any:
+    """Draw rows from the mixture."""
+    *inputs, size = inputs_and_size
+    labels = pm.Categorical.dist(logit_p=log_weights, size=size)
+    return form.draw(labels, *inputs).astype("float64")

@@ -1,0 +1,110 @@
+"""NUTS forms of the families of whole numbers: PyMC has a distribution for each prior."""
+
+from typing import Any, ClassVar, override
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+
+from pymc_dpsplit.finite.form import Clusters, NutsForm, Values
+
+
+class Rates(NutsForm):
+    """Poisson: gamma rates, moved on the log scale."""
+
+    signature: ClassVar[tuple[str, ...]] = ("d",)
+
+    @override
+    def start(self, rows: np.ndarray, groups: np.ndarray, values: Values) -> dict[str, np.ndarray]:
+        size = groups.sum(1)[:, None]
+        return {"rate": (values["a"] + groups @ rows) / (values["b"] + size)}
+
+    @override
+    def declare(self, name: str, values: Values, start: Values, ordered: bool) -> Clusters:
+        initial = start["rate"]
+        rate = pm.Gamma(
+            f"{name}_rate", values["a"], values["b"], initval=initial, shape=initial.shape
+        )
+        return Clusters((rate,), {"rate": rate})
+
+    @override
+    def log_density(self, rows: Any, *inputs: Any) -> Any:
+        (rate,) = inputs
+        constant = pt.gammaln(rows + 1.0).sum(1)[:, None]
+        return rows @ pt.log(rate).T - rate.sum(1) - constant
+
+    @override
+    def draw(self, labels: Any, *inputs: Any) -> Any:
+        return pm.Poisson.dist(inputs[0][labels])
+
+
+class Probabilities(NutsForm):
+    """Bernoulli: beta probabilities, moved on the scale of log odds."""
+
+    signature: ClassVar[tuple[str, ...]] = ("d",)
+
+    @override
+    def start(self, rows: np.ndarray, groups: np.ndarray, values: Values) -> dict[str, np.ndarray]:
+        a, b = values["a"], values["b"]
+        size = groups.sum(1)[:, None]
+        return {"p": (a + groups @ rows) / (a + b + size)}
+
+    @override
+    def declare(self, name: str, values: Values, start: Values, ordered: bool) -> Clusters:
+        initial = start["p"]
+        p = pm.Beta(f"{name}_p", values["a"], values["b"], initval=initial, shape=initial.shape)
+        return Clusters((p,), {"p": p})
+
+    @override
+    def log_density(self, rows: Any, *inputs: Any) -> Any:
+        (p,) = inputs
+        return rows @ pt.log(p).T + (1.0 - rows) @ pt.log1p(-p).T
+
+    @override
+    def draw(self, labels: Any, *inputs: Any) -> Any:
+        return pm.Bernoulli.dist(inputs[0][labels])
+
+
+class CategoryWeights(NutsForm):
+    """Categorical: one Dirichlet variable for all columns of the same number of categories."""
+
+    signature: ClassVar[tuple[str, ...]] = ("dc",)
+
+    def _columns_by_number(self) -> dict[int, np.ndarray]:
+        """Columns of each number of categories."""
+        numbers = self.component.n_categories
+        return {int(c): np.flatnonzero(numbers == c) for c in np.unique(numbers)}
+
+    @override
+    def start(self, rows: np.ndarray, groups: np.ndarray, values: Values) -> dict[str, np.ndarray]:
+        beta = np.asarray(values["beta"])
+        hits = rows[:, :, None] == np.arange(beta.shape[1])
+        weight = beta + np.einsum("kn,ndc->kdc", groups.astype(float), hits.astype(float))
+        p = weight / weight.sum(2, keepdims=True)
+        return {f"p_of_{c}": p[:, columns, :c] for c, columns in self._columns_by_number().items()}
+
+    @override
+    def declare(self, name: str, values: Values, start: Values, ordered: bool) -> Clusters:
+        numbers = self.component.n_categories
+        n_clusters = len(next(iter(start.values())))
+        p: Any = pt.zeros((n_clusters, len(numbers), int(numbers.max())))
+        for c, columns in self._columns_by_number().items():
+            part: Any = 1.0  # of a single category, which leaves nothing to move
+            if c > 1:
+                beta, initial = values["beta"][columns, :c], start[f"p_of_{c}"]
+                part = pm.Dirichlet(f"{name}_p_of_{c}", beta, initval=initial, shape=initial.shape)
+            p = p[:, columns, :c].set(part)
+        return Clusters((p,), {"p": p})
+
+    @override
+    def log_density(self, rows: Any, *inputs: Any) -> Any:
+        (p,) = inputs
+        n_clusters, d, c = p.shape[0], p.shape[1], p.shape[2]
+        hits = pt.eq(rows[:, :, None], pt.arange(c)).astype("float64")
+        # Where a column has no such category nobody asks for its logarithm.
+        log_p = pt.log(pt.where(pt.gt(p, 0.0), p, 1.0))
+        return hits.reshape((rows.shape[0], d * c)) @ log_p.reshape((n_clusters, d * c)).T
+
+    @override
+    def draw(self, labels: Any, *inputs: Any) -> Any:
+        return pm.Categorical.dist(inputs[0][labels])
