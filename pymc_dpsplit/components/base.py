@@ -388,7 +388,7 @@ def log_predictive(prior, data, i, cache):
     return _undefined(prior, data, i, cache)
 
 
-_implemented: set[tuple[Callable[..., Any], type]] = set()
+implemented: set[tuple[Callable[..., Any], type]] = set()
 
 
 def implements(
@@ -412,7 +412,7 @@ def implements(
     """
 
     def register(implementation: Callable[..., Any]) -> Callable[..., Any]:
-        _implemented.add((operation, prior_class))
+        implemented.add((operation, prior_class))
 
         def choose(prior: Any, *_: Any) -> Callable[..., Any] | None:
             is_ours = isinstance(prior, types.BaseNamedTuple)
@@ -429,7 +429,7 @@ def implements(
 @overload(add_groups, jit_options=_OPTIONS, strict=False)
 def _choose_default(prior: Any, data: Any, members: Any, bounds: Any, stats: Any) -> Any:
     """Choose the loop over `add_row` for families without an `add_groups` of their own."""
-    if (add_groups, prior.instance_class) in _implemented:
+    if (add_groups, prior.instance_class) in implemented:
         return None
 
     def add_one_by_one(prior, data, members, bounds, stats):
@@ -443,6 +443,6 @@ def _choose_default(prior: Any, data: Any, members: Any, bounds: Any, stats: Any
 @overload(find_bounds, jit_options=_OPTIONS, strict=False)
 def _choose_no_bounds(prior: Any, params: Any, n_clusters: Any) -> Any:
     """Choose None for families without bounds."""
-    if (find_bounds, prior.instance_class) in _implemented:
+    if (find_bounds, prior.instance_class) in implemented:
         return None
     return lambda prior, params, n_clusters: None

@@ -255,16 +255,29 @@ def new_strip_stats(prior, n_obs, n_atoms):
 
 
 @kernel
-def slice_sweep(prior, data, labels, stats, alpha, rng):
-    """One whole sweep on one thread; returns the new statistics."""
+def draw_atoms(prior, labels, stats, alpha, rng):
+    """What one thread does before labels are drawn.
+
+    Returns
+    -------
+    params, caps : ndarrays of float64, shapes (A, P), (A,)
+        See `complete_atoms`.
+    slice_key, label_key : uint64
+    """
     n_obs = labels.shape[0]
     log_weights, log_rest, params, caps, slice_key, label_key = begin_sweep(
         prior, stats, n_obs, alpha, rng
     )
     lowest = lowest_slice(labels, caps, slice_key, new_counter())
     params, caps = complete_atoms(prior, log_weights, log_rest, params, n_obs, alpha, lowest, rng)
-    pruning = plan_pruning(prior, stats, params, strip_count(n_obs))
-    strip_stats = new_strip_stats(prior, n_obs, caps.shape[0])
+    return params, caps, slice_key, label_key
+
+
+@kernel
+def assign_labels(prior, data, labels, stats, params, caps, slice_key, label_key):
+    """Draw labels on one thread, given what `draw_atoms` returned; returns the new statistics."""
+    pruning = plan_pruning(prior, stats, params, strip_count(labels.shape[0]))
+    strip_stats = new_strip_stats(prior, labels.shape[0], caps.shape[0])
     assign_strips(
         prior, data, labels, params, caps, pruning, slice_key, label_key, strip_stats, new_counter()
     )
@@ -272,3 +285,10 @@ def slice_sweep(prior, data, labels, stats, alpha, rng):
     if renumbered.shape[0] > totals.shape[0]:
         renumber(labels, renumbered, new_counter())
     return totals
+
+
+@kernel
+def slice_sweep(prior, data, labels, stats, alpha, rng):
+    """One whole sweep on one thread; returns the new statistics."""
+    params, caps, slice_key, label_key = draw_atoms(prior, labels, stats, alpha, rng)
+    return assign_labels(prior, data, labels, stats, params, caps, slice_key, label_key)
