@@ -377,7 +377,7 @@ class DPSplitMerge(BlockedStep):
             return sampler.resume(target, labels)
         n_start = self.options.start_clusters or self.mixture.count_in(point) or None
         if n_start is None and self.mixture.needs_all_rows:
-            n_start = min(draw_n_start(self.rng, n_obs), self.mixture.max_clusters)
+            n_start = min(draw_n_start(self.rng, target.data.shape[0]), self.mixture.max_clusters)
         return sampler.start(target, self.rng, n_start)
 
     def _first_labels(self, point: dict[str, np.ndarray]) -> np.ndarray | None:
