@@ -8,8 +8,8 @@ import xarray as xr
 
 from pymc_dpsplit.components.base import Component
 from pymc_dpsplit.data.blocks import column_means
-from pymc_dpsplit.data.fixed_rows import read_only
-from pymc_dpsplit.moves.redraw import log_prior_predictive, redraw_labels
+from pymc_dpsplit.moves.density import log_density_alone
+from pymc_dpsplit.moves.redraw import redraw_labels
 from pymc_dpsplit.variables.log_density import kept_weights, log_mixture_density
 
 
@@ -62,9 +62,10 @@ def numbers_occupied(
     -------
     ndarray of int, shape (chains, draws)
     """
-    shift, data = column_means(rows), read_only(rows)
-    prior = component.prior(component.check(component.hyperparameters, rows.shape[1]), shift)
-    log_alone = log_prior_predictive(prior, data)
+    shift, data = column_means(rows), component.arranged(rows)
+    values = component.check(component.hyperparameters, rows.shape[1])
+    prior = component.prior(values, shift)
+    alone = log_density_alone(component, prior, data, rows, values)
     labels = np.empty(len(rows), np.int32)
     numbers = []
     for weights, _, parameters in _measures(posterior, name, component):
@@ -72,7 +73,7 @@ def numbers_occupied(
         with np.errstate(divide="ignore"):
             log_weights = np.log(weights)
         # Nothing remains to be broken, so that the concentration is not used.
-        redraw_labels(prior, data, log_alone, log_weights, -np.inf, params, 1.0, rng, labels)
+        redraw_labels(prior, data, alone, log_weights, -np.inf, params, 1.0, rng, labels)
         numbers.append(len(np.unique(labels)))
     return np.reshape(numbers, (posterior.sizes["chain"], posterior.sizes["draw"]))
 
