@@ -117,8 +117,8 @@ SUBJECTS = {
         "published 0.71; its log joint is hundreds below that of the partitions which several "
         "starts and the sampler find, and which agree less with the two classes. Soybean's "
         "columns are codes: taken as Gaussian they leave chains in different modes, in the paper "
-        "as here (see R-hat), and its published DP-means figure, which we do not reproduce, may be of "
-        "other codes.",
+        "as here (see R-hat), and its published DP-means figure, which we do not reproduce, may "
+        "be of other codes.",
         is_long=True,
     ),
 }
