@@ -124,9 +124,9 @@ SUBJECTS = {
         "breast cancer a start from one cluster with alpha up to 30 gives two clusters and the "
         "published 0.71; its log joint is hundreds below that of the partitions which several "
         "starts and the sampler find, and which agree less with the two classes. Soybean's "
-        "columns are codes: taken as Gaussian they leave chains in different modes, in the paper as "
-        "here (see R-hat), and its published DP-means figure, which we do not reproduce, may be of "
-        "other codes.",
+        "columns are codes: taken as Gaussian they leave chains in different modes, in the paper "
+        "as here (see R-hat), and its published DP-means figure, which we do not reproduce, may "
+        "be of other codes.",
         is_long=True,
     ),
 }

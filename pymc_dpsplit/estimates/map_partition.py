@@ -147,7 +147,7 @@ def find_map(
     ...     _ = dps.DPMixture("x", 1.0, dps.Normal(0, 0.1, 2, 1), observed=[0.0, 0.1, 5.0])
     >>> found = dps.find_map(model, random_seed=1)
     >>> found.n_clusters, found.labels
-    (1, array([0, 0, 0]))
+    (2, array([0, 0, 1]))
     """
     model = modelcontext(model)
     check_integer("n_restarts", n_restarts, 1)
