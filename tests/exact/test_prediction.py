@@ -127,7 +127,11 @@ def parts_of_draws(
 
 
 @pytest.mark.parametrize(
-    "family", ["Normal", "MvNormal", pytest.param("Categorical", marks=pytest.mark.slow)]
+    "family",
+    [
+        "Normal",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("MvNormal", "Categorical")),
+    ],
 )
 def test_prediction_is_exact(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rows, reference = rows_and_reference(family)
