@@ -5,10 +5,14 @@ from pymc_dpsplit.checkpoint import Checkpoint
 from pymc_dpsplit.components.bernoulli import Bernoulli
 from pymc_dpsplit.components.categorical import Categorical
 from pymc_dpsplit.components.diag_normal import DiagNormal
+from pymc_dpsplit.components.exponential import Exponential
+from pymc_dpsplit.components.gamma import Gamma
 from pymc_dpsplit.components.mv_normal import MvNormal
 from pymc_dpsplit.components.normal import Normal
 from pymc_dpsplit.components.normal_mean import NormalMean
 from pymc_dpsplit.components.poisson import Poisson
+from pymc_dpsplit.components.spherical_normal import SphericalNormal
+from pymc_dpsplit.components.tied_normal import TiedNormal
 from pymc_dpsplit.mixture import DPMixture
 from pymc_dpsplit.posterior.diagnose import diagnose
 from pymc_dpsplit.posterior.labels import sample_labels
@@ -26,10 +30,14 @@ __all__ = [
     "DPMixture",
     "DPSplitMerge",
     "DiagNormal",
+    "Exponential",
+    "Gamma",
     "MvNormal",
     "Normal",
     "NormalMean",
     "Poisson",
+    "SphericalNormal",
+    "TiedNormal",
     "diagnose",
     "plot_density",
     "plot_n_clusters",

@@ -8,7 +8,7 @@ from scipy import linalg
 
 from pymc_dpsplit.components.base import Component
 from tests.support.datasets import DATASETS, HYPERPARAMETERS
-from tests.support.families import CONTINUOUS, DISCRETE, FAMILIES, target_of
+from tests.support.families import CONTINUOUS, DISCRETE, FAMILIES, GAUSSIAN, target_of
 
 MANY = 8  # features, more than the small data sets have
 
@@ -34,6 +34,12 @@ CASES = [(name, n_features) for name in FAMILIES for n_features in sizes_of(name
 over_cases = pytest.mark.parametrize(("name", "n_features"), CASES)
 over_continuous = pytest.mark.parametrize(
     ("name", "n_features"), [case for case in CASES if case[0] in CONTINUOUS]
+)
+over_gaussian = pytest.mark.parametrize(
+    ("name", "n_features"), [case for case in CASES if case[0] in GAUSSIAN]
+)
+over_by_column = pytest.mark.parametrize(
+    ("name", "n_features"), [case for case in CASES if case[0] not in GAUSSIAN]
 )
 over_discrete = pytest.mark.parametrize(
     ("name", "n_features"), [case for case in CASES if case[0] in DISCRETE]
