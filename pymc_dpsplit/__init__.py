@@ -5,12 +5,16 @@ from pymc_dpsplit.checkpoint import Checkpoint
 from pymc_dpsplit.components.bernoulli import Bernoulli
 from pymc_dpsplit.components.categorical import Categorical
 from pymc_dpsplit.components.diag_normal import DiagNormal
+from pymc_dpsplit.components.exponential import Exponential
+from pymc_dpsplit.components.gamma import Gamma
 from pymc_dpsplit.components.multinomial import Multinomial
 from pymc_dpsplit.components.mv_normal import MvNormal
 from pymc_dpsplit.components.normal import Normal
 from pymc_dpsplit.components.normal_mean import NormalMean
 from pymc_dpsplit.components.poisson import Poisson
 from pymc_dpsplit.components.product import Product
+from pymc_dpsplit.components.spherical_normal import SphericalNormal
+from pymc_dpsplit.components.tied_normal import TiedNormal
 from pymc_dpsplit.estimates.dp_means import dp_means, dp_means_penalty
 from pymc_dpsplit.estimates.map_partition import find_map
 from pymc_dpsplit.finite.finite_mixture import finite_mixture
@@ -42,12 +46,16 @@ __all__ = [
     "DPMixture",
     "DPSplitMerge",
     "DiagNormal",
+    "Exponential",
+    "Gamma",
     "Multinomial",
     "MvNormal",
     "Normal",
     "NormalMean",
     "Poisson",
     "Product",
+    "SphericalNormal",
+    "TiedNormal",
     "compare_samplers",
     "credible_ball",
     "diagnose",

@@ -10,7 +10,7 @@ The cache of the predictive is in `mv_normal_cache`.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -23,15 +23,15 @@ from pymc_dpsplit.components.arguments import (
     real_vector,
     rows_of,
 )
+from pymc_dpsplit.components.conditional_rows import complete_rows
 from pymc_dpsplit.data.blocks import moments_of
-from pymc_dpsplit.kernels.jit import kernel
 from pymc_dpsplit.kernels.linalg import invert_lower, log_diagonal_sum
 from pymc_dpsplit.kernels.normal_wishart import draw_whitening, fill_posterior, set_density
-from pymc_dpsplit.kernels.outer import padded, sum_outer
 from pymc_dpsplit.kernels.quadratic import fill_log_normal
+from pymc_dpsplit.kernels.scatter import add_outer, add_outer_groups
 from pymc_dpsplit.kernels.special import log_multigamma
-from pymc_dpsplit.kernels.tiles import TILE, load_dense_tile, new_scratch, new_tile
-from pymc_dpsplit.kernels.views import part_of, row_of, square_of
+from pymc_dpsplit.kernels.tiles import load_dense_tile
+from pymc_dpsplit.kernels.views import part_of, square_of
 
 _LOG_2PI = math.log(2.0 * math.pi)
 _LOG_PI = math.log(math.pi)
@@ -251,37 +251,12 @@ class MvNormal(base.Component):
         labels: np.ndarray,
     ) -> np.ndarray:
         """Draw from the conditional law, eq. (32)."""
-        complete = rows.copy()
-        for members in _groups(labels, is_missing):
-            k, holes = labels[members[0]], is_missing[members[0]]
-            # Present features first: their block of the Cholesky factor whitens what is known,
-            # and the rest of it colours the missing ones.
-            order = np.argsort(holes, kind="stable")
-            n_present = len(holes) - np.count_nonzero(holes)
-            present, missing = order[:n_present], order[n_present:]
-            mu, cov = parameters["mu"][k], parameters["cov"][k]
-            root = np.linalg.cholesky(cov[np.ix_(order, order)])
-            gap = rows[np.ix_(members, present)] - mu[present]
-            noise = rng.standard_normal((len(members), len(order)))
-            noise[:, :n_present] = np.linalg.solve(root[:n_present, :n_present], gap.T).T
-            complete[np.ix_(members, missing)] = mu[missing] + noise @ root[n_present:].T
-        return complete
+        return complete_rows(rng, rows, is_missing, parameters["mu"], parameters["cov"], labels)
 
 
 def _squared_norm(gap: Any, precision: Any) -> Any:
     """Squared length (n,) of vectors (n, D) by matrices (n, D, D), without linear algebra."""
     return ((precision * gap[:, None, :]).sum(axis=2) * gap).sum(axis=1)
-
-
-def _groups(labels: np.ndarray, is_missing: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield the rows that have holes, those of one cluster with the same holes together."""
-    incomplete = np.flatnonzero(is_missing.any(1))
-    kinds = np.column_stack([labels, is_missing])[incomplete]
-    _, kind, sizes = np.unique(kinds, axis=0, return_inverse=True, return_counts=True)
-    by_kind = incomplete[np.argsort(kind.reshape(-1), kind="stable")]
-    ends = np.cumsum(sizes)
-    for end, size in zip(ends, sizes, strict=True):
-        yield by_kind[end - size : end]
 
 
 @base.implements(base.stats_size, MvNormalPrior)
@@ -315,81 +290,12 @@ def _fill_log_density(prior, tile, params, out, scratch):
 
 @base.implements(base.add_row, MvNormalPrior)
 def _add_row(prior, data, i, stats):
-    n_features = data.shape[1]
-    stats[0] += 1.0
-    at = 1 + n_features
-    for a in range(n_features):
-        x = data[i, a] - prior.shift[a]
-        stats[1 + a] += x
-        for b in range(a + 1):
-            stats[at + b] += x * (data[i, b] - prior.shift[b])
-        at += a + 1
+    add_outer(prior.shift, data, i, stats)
 
 
 @base.implements(base.add_groups, MvNormalPrior)
 def _add_groups(prior, data, members, bounds, stats):
-    """One or two features are added up in registers, more by products of matrices."""
-    for k in range(stats.shape[0]):
-        if bounds[k + 1] > bounds[k]:
-            stats[k, 0] += bounds[k + 1] - bounds[k]
-            group = part_of(members, bounds[k], bounds[k + 1] - bounds[k])
-            if data.shape[1] == 1:
-                _add_scalars(prior.shift[0], data, group, row_of(stats, k))
-            elif data.shape[1] == 2:
-                _add_pairs(prior.shift[0], prior.shift[1], data, group, row_of(stats, k))
-    if data.shape[1] > 2:
-        _add_vectors(prior.shift, data, members, bounds, stats)
-
-
-@kernel
-def _add_scalars(shift, data, group, stats):
-    s, ss = 0.0, 0.0
-    for j in range(group.shape[0]):
-        x = data[group[j], 0] - shift
-        s += x
-        ss += x * x
-    stats[1] += s
-    stats[2] += ss
-
-
-@kernel
-def _add_pairs(shift0, shift1, data, group, stats):
-    s0, s1, s00, s10, s11 = 0.0, 0.0, 0.0, 0.0, 0.0
-    for j in range(group.shape[0]):
-        x0, x1 = data[group[j], 0] - shift0, data[group[j], 1] - shift1
-        s0 += x0
-        s1 += x1
-        s00 += x0 * x0
-        s10 += x1 * x0
-        s11 += x1 * x1
-    stats[1] += s0
-    stats[2] += s1
-    stats[3] += s00
-    stats[4] += s10
-    stats[5] += s11
-
-
-@kernel
-def _add_vectors(shift, data, members, bounds, stats):
-    """Up to TILE observations of a group at a time become one product of matrices."""
-    n_features = data.shape[1]
-    width = padded(n_features)
-    packed, square = new_tile(width), new_scratch(width * width // TILE + 1)
-    for k in range(stats.shape[0]):
-        for first in range(bounds[k], bounds[k + 1], TILE):
-            n_rows = min(TILE, bounds[k + 1] - first)
-            for t in range(n_rows):
-                i = members[first + t]
-                for a in range(n_features):
-                    x = data[i, a] - shift[a]
-                    packed[t * width + a] = x
-                    stats[k, 1 + a] += x
-            sum_outer(packed, n_rows, width, square)
-            at = 1 + n_features
-            for a in range(n_features):
-                for b in range(a + 1):
-                    stats[k, at + b] += square[a * width + b]
-                at += a + 1
+    add_outer_groups(prior.shift, data, members, bounds, stats)
 
 
 @base.implements(base.log_marginal, MvNormalPrior)

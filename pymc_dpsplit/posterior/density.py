@@ -60,7 +60,7 @@ def gaussian_draws(
     if spread is None or f"{name}_mu" not in drawn:
         raise ValueError(
             f"mixture {name} has no parameters mu with sigma or cov, so its density cannot be "
-            "plotted; give a mixture of Normal, DiagNormal or MvNormal."
+            "plotted; give a mixture of Normal, DiagNormal, SphericalNormal or MvNormal."
         )
     weights = _read(drawn[f"{name}_weights"], num_samples, ())
     is_occupied = weights > 0
@@ -70,6 +70,8 @@ def gaussian_draws(
     scale = _read(drawn[f"{name}_{spread}"], num_samples, keep)
     if features is None:
         mu, scale = mu[..., None], scale[..., None]
+    if scale.ndim < mu.ndim:
+        scale = np.repeat(scale[..., None], mu.shape[-1], axis=-1)
     cov = scale if spread == "cov" else _diagonal(scale**2)
     cov = np.where(is_occupied[..., None, None], cov, np.eye(mu.shape[-1]))
     return GaussianDraws(_normalised(np.where(is_occupied, weights, 0.0)), mu, cov)

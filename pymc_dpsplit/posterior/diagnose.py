@@ -215,7 +215,7 @@ def _longer_tune(n_tune: int | None) -> str:
 
 
 def _partition_problems(agreement: Agreement | None, tune: str) -> list[str]:
-    if agreement is None or agreement.r_hat < _R_HAT_APART:
+    if agreement is None or agreement.r_hat < R_HAT_APART:
         return []
     return [
         f"the chains hold different partitions: R-hat of the co-clustering is "
@@ -226,7 +226,7 @@ def _partition_problems(agreement: Agreement | None, tune: str) -> list[str]:
 
 
 def _partition_remarks(agreement: Agreement | None) -> list[str]:
-    if agreement is None or agreement.r_hat >= _R_HAT_APART:
+    if agreement is None or agreement.r_hat >= R_HAT_APART:
         return []
     return [
         f"Partitions agree: two draws differ by {agreement.between:.3g} nats in different chains "

@@ -21,6 +21,7 @@ from tests.support.statistics import LEVEL, combine
 
 N = 6
 ALPHA = 1.2
+COV = np.array([[1.1, 0.3], [0.3, 0.8]])
 POSITIVE = stats.gamma(2.0, scale=0.5)
 
 
@@ -46,6 +47,8 @@ class Case(NamedTuple):
 
 CASES = {
     "NormalMean sigma": Case("NormalMean", 1, lambda h: {"sigma": h}),
+    "TiedNormal cov": Case("TiedNormal", 2, lambda h: {"cov": h * COV}),
+    "Gamma shape": Case("Gamma", 2, lambda h: {"shape": h * np.array([1.0, 1.5])}),
     "NormalMean sigma0 too": Case("NormalMean", 1, lambda h: {"sigma": h, "sigma0": 0.5 + h}),
 }
 _QUICK = ("NormalMean sigma",)

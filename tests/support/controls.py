@@ -93,7 +93,7 @@ def _undrawn(prior, data, labels, stats, alpha, rng):
     params, caps, *keys = draw_atoms(prior, labels, stats, alpha, rng)
     keys = [np.uint64(key) for key in keys]
     i, log_u = draw_anchor(labels, rng)
-    few, heavy = choose_few(prior, data, i, params, 0.0)
+    few, _ = choose_few(prior, data, i, params, 0.0)
     if len(few.atoms) > 1:
         rest = np.empty(len(labels))
         fill_rest(prior, data, labels, params, caps, few.atoms, keys[0], rest, new_counter())

@@ -89,6 +89,19 @@ def _diag_normal(n_features: int) -> dict[str, Any]:
     }
 
 
+def _spherical_normal(n_features: int) -> dict[str, Any]:
+    return {"mu0": _diag_normal(n_features)["mu0"], "kappa0": 0.3, "a0": 2.0, "b0": 0.9}
+
+
+def _tied_normal(n_features: int) -> dict[str, Any]:
+    cov = np.array([[0.7, 0.2, -0.1], [0.2, 0.9, 0.15], [-0.1, 0.15, 0.6]])
+    return {
+        "mu0": _diag_normal(n_features)["mu0"],
+        "kappa0": 0.3,
+        "cov": cov[:n_features, :n_features].copy(),
+    }
+
+
 def _mv_normal(n_features: int) -> dict[str, Any]:
     psi0 = np.array([[1.2, 0.4, -0.2], [0.4, 1.6, 0.3], [-0.2, 0.3, 1.0]])
     return {
@@ -104,6 +117,18 @@ def _poisson(n_features: int) -> dict[str, Any]:
         "a": np.array([1.3, 0.9, 2.0])[:n_features],
         "b": np.array([0.5, 0.4, 0.8])[:n_features],
     }
+
+
+def _gamma(n_features: int) -> dict[str, Any]:
+    return {
+        "shape": np.array([2.5, 1.6, 4.0])[:n_features],
+        "a": np.array([1.3, 0.9, 2.0])[:n_features],
+        "b": np.array([0.8, 1.4, 0.6])[:n_features],
+    }
+
+
+def _exponential(n_features: int) -> dict[str, Any]:
+    return {key: value for key, value in _gamma(n_features).items() if key != "shape"}
 
 
 def _bernoulli(n_features: int) -> dict[str, Any]:
@@ -139,6 +164,16 @@ def as_mixed(rows: np.ndarray) -> np.ndarray:
     return np.column_stack([rows[:, 0], as_counts(rows[:, 1:2]), as_codes(rows[:, 2:])])
 
 
+def as_positive(rows: np.ndarray) -> np.ndarray:
+    """Turn real rows into positive numbers, in the same order."""
+    return np.exp(0.9 * rows + 0.3)
+
+
+def as_times(rows: np.ndarray) -> np.ndarray:
+    """Turn real rows into positive numbers that are farther apart, in reverse order."""
+    return np.exp(0.2 - rows)
+
+
 def as_counts(rows: np.ndarray) -> np.ndarray:
     """Turn real rows into counts, in the same order."""
     return np.rint(np.exp(0.5 * rows + 0.6))
@@ -161,7 +196,11 @@ HYPERPARAMETERS: dict[str, Callable[[int], dict[str, Any]]] = {
     "Normal": _normal,
     "NormalMean": _normal_mean,
     "DiagNormal": _diag_normal,
+    "SphericalNormal": _spherical_normal,
+    "TiedNormal": _tied_normal,
     "MvNormal": _mv_normal,
+    "Gamma": _gamma,
+    "Exponential": _exponential,
     "Poisson": _poisson,
     "Bernoulli": _bernoulli,
     "Categorical": _categorical,

@@ -25,6 +25,8 @@ from tests.support.datasets import (
     as_codes,
     as_counts,
     as_mixed,
+    as_positive,
+    as_times,
     as_zeros_and_ones,
 )
 
@@ -59,7 +61,11 @@ FAMILIES: dict[str, Family] = {
     "Normal": Family(dps.Normal, naive.Normal, (1,)),
     "NormalMean": Family(dps.NormalMean, shared.NormalMean, (1,)),
     "DiagNormal": Family(dps.DiagNormal, naive.DiagNormal, (2,)),
+    "SphericalNormal": Family(dps.SphericalNormal, shared.SphericalNormal, (2,)),
+    "TiedNormal": Family(dps.TiedNormal, shared.TiedNormal, (2,)),
     "MvNormal": Family(dps.MvNormal, naive.MvNormal, (1, 2, 3)),
+    "Gamma": Family(dps.Gamma, shared.Gamma, (2,), as_positive),
+    "Exponential": Family(dps.Exponential, shared.Exponential, (2,), as_times),
     "Poisson": Family(dps.Poisson, discrete.Poisson, (2,), as_counts, tuple(range(400))),
     "Bernoulli": Family(dps.Bernoulli, discrete.Bernoulli, (3,), as_zeros_and_ones, (0, 1)),
     "Categorical": Family(dps.Categorical, discrete.Categorical, (3,), as_codes, (0, 1, 2)),
@@ -68,6 +74,7 @@ FAMILIES: dict[str, Family] = {
 }
 SINGLE = [name for name, row in FAMILIES.items() if not row.is_composed]
 CONTINUOUS = [name for name in SINGLE if not FAMILIES[name].support]
+GAUSSIAN = [name for name in CONTINUOUS if not FAMILIES[name].component.is_bounded]
 DISCRETE = [name for name in SINGLE if FAMILIES[name].support]
 
 

@@ -8,7 +8,7 @@ from scipy import linalg
 
 from pymc_dpsplit.components.base import Component
 from tests.support.datasets import DATASETS, HYPERPARAMETERS
-from tests.support.families import CONTINUOUS, DISCRETE, FAMILIES, SINGLE, target_of
+from tests.support.families import CONTINUOUS, DISCRETE, FAMILIES, GAUSSIAN, SINGLE, target_of
 
 MANY = 8  # features, more than the small data sets have
 
@@ -37,6 +37,14 @@ over_cases = pytest.mark.parametrize(("name", "n_features"), CASES)
 over_continuous = pytest.mark.parametrize(
     ("name", "n_features"), [case for case in CASES if case[0] in CONTINUOUS]
 )
+over_gaussian = pytest.mark.parametrize(
+    ("name", "n_features"), [case for case in CASES if case[0] in GAUSSIAN]
+)
+# Columns that are independent given the cluster, in families other than Gaussians.
+over_independent = pytest.mark.parametrize(
+    ("name", "n_features"),
+    [case for case in CASES if case[0] not in GAUSSIAN and FAMILIES[case[0]].by_column],
+)
 over_discrete = pytest.mark.parametrize(
     ("name", "n_features"), [case for case in CASES if case[0] in DISCRETE]
 )
@@ -46,10 +54,6 @@ over_shared = pytest.mark.parametrize(
 )
 over_cases_by_column = pytest.mark.parametrize(
     ("name", "n_features"), [case for case in CASES if FAMILIES[case[0]].by_column]
-)
-over_discrete_by_column = pytest.mark.parametrize(
-    ("name", "n_features"),
-    [case for case in CASES if case[0] in DISCRETE and FAMILIES[case[0]].by_column],
 )
 over_datasets = pytest.mark.parametrize("dataset", DATASETS)
 

@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
+import pymc_dpsplit as dps
 from pymc_dpsplit.components.base import cache_add, cache_remove, log_predictive
+from pymc_dpsplit.components.given import given
 from pymc_dpsplit.kernels.jit import kernel
 from pymc_dpsplit.kernels.tiles import TILE
 from pymc_dpsplit.moves.density import fill_log_mixture, log_prior_predictive
 from tests.support.datasets import HYPERPARAMETERS
-from tests.support.families import CONTINUOUS, DISCRETE, FAMILIES, SINGLE
+from tests.support.families import CONTINUOUS, DISCRETE, FAMILIES, GAUSSIAN, SINGLE
 from tests.support.family_cases import (
     CASES,
     Case,
@@ -23,10 +25,10 @@ from tests.support.family_cases import (
     hyperparameters_of,
     over_cases,
     over_cases_by_column,
-    over_continuous,
     over_datasets,
     over_discrete,
-    over_discrete_by_column,
+    over_gaussian,
+    over_independent,
     rows_of,
     sizes_of,
 )
@@ -202,20 +204,57 @@ def test_rows_outside_the_support_have_no_probability(
         np.testing.assert_array_equal(densities(case.prior, data, params)[kept], good[kept])
 
 
+@pytest.mark.parametrize("name", [name for name in CONTINUOUS if name not in GAUSSIAN])
+def test_negative_numbers_have_no_probability(name: str, rng: np.random.Generator) -> None:
+    case = case_of(name, rows_of("overlapping", 3))
+    everyone = stats_of(case.prior, case.data, np.arange(len(case.rows)))
+    (params,) = draws_of(case.prior, everyone, 1, rng)
+    cache, good = cache_of(case.prior, case.data, np.arange(3)), np.arange(len(case.rows)) != 2
+    for column in range(3):
+        data = case.data.copy()
+        data[2, column] = -1e-9
+        for function, of in ((densities, params), (predictives, cache)):
+            values = function(case.prior, data, of)
+            assert values[2] < -1e299
+            expected = function(case.prior, case.data, of)[good]
+            np.testing.assert_array_equal(values[good], expected)
+
+
+def test_zero_is_a_time(rng: np.random.Generator) -> None:
+    rows = FAMILIES["Exponential"].rows_from(rows_of("overlapping", 2))
+    case = case_of("Exponential", rows_of("overlapping", 2))
+    rows[[1, 4], [0, 1]] = 0.0
+    everyone = stats_of(case.prior, rows, np.arange(len(rows)))
+    assert marginal_of(case.prior, everyone) == pytest.approx(case.twin.log_marginal(rows))
+    (params,) = draws_of(case.prior, everyone, 1, rng)
+    one = {"rate": case.component.unpack(params[None], case.shift)["rate"]}
+    ours = densities(case.prior, rows, params)
+    np.testing.assert_allclose(ours, case.twin.log_density(rows, one))
+    np.testing.assert_allclose(ours, case.component.log_density(rows, one, np))
+    found = predictives(case.prior, rows, cache_of(case.prior, rows, np.arange(3)))
+    np.testing.assert_allclose(found, [case.twin.log_predictive(x, rows[:3]) for x in rows])
+
+
+def line(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Entries (G, 1) that a family may have, on a grid on which tails end smoothly, and widths."""
+    if FAMILIES[name].component.is_bounded:
+        logs = np.linspace(-60.0, 60.0, 20_001)
+        return np.exp(logs)[:, None], np.exp(logs) * (logs[1] - logs[0])
+    angle = np.linspace(-np.pi / 2, np.pi / 2, 20_003)[1:-1]
+    return np.tan(angle)[:, None], (angle[1] - angle[0]) / np.cos(angle) ** 2
+
+
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_predictive_of_one_feature_integrates_to_one(name: str) -> None:
     rows = rows_of("overlapping", 1)
-    # On x = shift + tan(angle) the heavy tails end smoothly.
-    angle = np.linspace(-np.pi / 2, np.pi / 2, 20_003)[1:-1]
+    grid, width = line(name)
     case = case_of(name, rows)
-    grid = np.tan(angle)[:, None]
     for members in (np.arange(0), np.arange(1), np.arange(len(rows))):
         values = predictives(case.prior, grid, cache_of(case.prior, case.data, members))
-        total = np.trapezoid(np.exp(values) / np.cos(angle) ** 2, angle)
-        assert total == pytest.approx(1.0, abs=1e-6)
+        assert np.exp(values) @ width == pytest.approx(1.0, abs=1e-6)
 
 
-@over_continuous
+@over_gaussian
 def test_log_marginal_survives_a_far_origin(name: str, n_features: int) -> None:
     """Centring makes up for an offset of 1e8, in which scatter would drown."""
     rows = rows_of("overlapping", n_features)
@@ -364,6 +403,19 @@ def test_losses_over_many_removals_are_noticed(
     assert 0 < n_refills < 5 * per_group
 
 
+def test_losing_a_long_time_is_noticed(rng: np.random.Generator) -> None:
+    """Nothing of the other rows is left in the sum that it was added to."""
+    rows = 1e-9 * rng.standard_gamma(2.0, (9, 2))
+    rows[0] = 1e9
+    component = dps.Gamma(2.0, 1.0, 1e-9)
+    values, shift = component.check(component.hyperparameters, 2), np.zeros(2)
+    twin = FAMILIES["Gamma"].twin(**values)
+    case = Case(component, values, twin, rows, shift, component.prior(values, shift), rows)
+    cache, n_refills = remove_in_turn(case, range(2), cache_of(case.prior, rows, np.arange(9)))
+    assert n_refills == 1
+    assert_predicts(case, np.arange(2, 9), cache)
+
+
 # --- densities and parameters -------------------------------------------------------------
 
 
@@ -451,6 +503,24 @@ def normal_mean_law(twin: Any, rows: np.ndarray, draws: dict[str, np.ndarray]) -
     return stats.norm.cdf(draws["mu"], mu, sigma_mu)[:, None]
 
 
+def spherical_normal_law(twin: Any, rows: np.ndarray, draws: dict[str, np.ndarray]) -> np.ndarray:
+    mu, kappa, a, b = twin.posterior(rows)
+    scaled = (draws["mu"] - mu) * np.sqrt(kappa) / draws["sigma"][:, None]
+    variance = stats.invgamma.cdf(draws["sigma"] ** 2, a, scale=b)
+    return uniforms_of(variance, *stats.norm.cdf(scaled).T)
+
+
+def tied_normal_law(twin: Any, rows: np.ndarray, draws: dict[str, np.ndarray]) -> np.ndarray:
+    mu, kappa, cov = twin.posterior(rows)
+    whitened = np.linalg.solve(np.linalg.cholesky(cov / kappa), (draws["mu"] - mu).T)
+    return uniforms_of(*stats.norm.cdf(whitened))
+
+
+def gamma_law(twin: Any, rows: np.ndarray, draws: dict[str, np.ndarray]) -> np.ndarray:
+    _, a, b = twin.posterior(rows)
+    return uniforms_of(*stats.gamma.cdf(draws["rate"], a, scale=1.0 / b).T)
+
+
 def uniforms_of(*columns: np.ndarray) -> np.ndarray:
     """Transforms of every column, and of their sum of squared normal scores, which ties them."""
     squares = sum(stats.norm.ppf(np.clip(column, 1e-300, 1 - 1e-16)) ** 2 for column in columns)
@@ -492,7 +562,11 @@ POSTERIOR_LAWS: dict[str, Law] = {
     "Normal": normal_law,
     "NormalMean": normal_mean_law,
     "DiagNormal": diag_normal_law,
+    "SphericalNormal": spherical_normal_law,
+    "TiedNormal": tied_normal_law,
     "MvNormal": mv_normal_law,
+    "Gamma": gamma_law,
+    "Exponential": gamma_law,
     "Poisson": poisson_law,
     "Bernoulli": bernoulli_law,
     "Categorical": categorical_law,
@@ -623,7 +697,8 @@ over_wide_cases = pytest.mark.parametrize(
 
 def restricted(case: Case, features: np.ndarray) -> Case:
     """The case of some features alone."""
-    component, values = case.component, case.component.restrict(case.values, features)
+    values = case.component.restrict(case.values, features)
+    component = given(case.component, values)
     shift, rows = case.shift[features], case.rows[:, features]
     prior, data = component.prior(values, shift), np.ascontiguousarray(case.data[:, features])
     return Case(component, values, case.twin.restricted(features), rows, shift, prior, data)
@@ -706,19 +781,17 @@ def test_restricted_predictive_is_the_full_one_summed(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in CONTINUOUS if sizes_of(name) != (1,)])
 def test_restricted_predictive_is_the_full_one_integrated(name: str) -> None:
-    """Over the feature left out, on x = tan(angle), where the heavy tails end smoothly."""
     case = case_of(name, rows_of("overlapping", 2))
-    angle = np.linspace(-np.pi / 2, np.pi / 2, 20_003)[1:-1]
+    left_out, width = line(name)
     nothing = np.arange(0)
     for kept in (0, 1):
         few = restricted(case, np.array([kept]))
         ours = predictives(few.prior, few.data, cache_of(few.prior, few.data, nothing))
         for i in (0, 5):
-            grid = np.empty((len(angle), 2))
-            grid[:, kept], grid[:, 1 - kept] = case.data[i, kept], np.tan(angle)
+            grid = np.empty((len(left_out), 2))
+            grid[:, kept], grid[:, 1 - kept] = case.data[i, kept], left_out[:, 0]
             full = predictives(case.prior, grid, cache_of(case.prior, grid, nothing))
-            total = np.trapezoid(np.exp(full) / np.cos(angle) ** 2, angle)
-            assert np.log(total) == pytest.approx(ours[i], abs=1e-6)
+            assert np.log(np.exp(full) @ width) == pytest.approx(ours[i], abs=1e-6)
 
 
 @over_wide_cases
@@ -788,8 +861,8 @@ def conditional_p_value(
     )
 
 
-@over_discrete_by_column
-def test_discrete_missing_entries_have_the_law_of_their_cluster(
+@over_independent
+def test_missing_entries_have_the_law_of_their_cluster(
     name: str, n_features: int, rng: np.random.Generator
 ) -> None:
     """Which is that of the same entries of rows that the twin draws; rows of two clusters mixed."""
@@ -809,7 +882,7 @@ def test_discrete_missing_entries_have_the_law_of_their_cluster(
                 assert rows_p_value(drawn[labels != k], twins) < LEVEL
 
 
-@over_continuous
+@over_gaussian
 def test_missing_entries_have_their_conditional_law(
     name: str, n_features: int, rng: np.random.Generator
 ) -> None:
@@ -879,7 +952,7 @@ def test_only_missing_entries_change(
 # --- documented defaults ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", CONTINUOUS)
+@pytest.mark.parametrize("name", GAUSSIAN)
 def test_defaults_from_data_are_those_documented(name: str) -> None:
     family = FAMILIES[name].component
     rows = rows_of("separated", sizes_of(name)[-1])
@@ -895,9 +968,22 @@ def test_defaults_from_data_are_those_documented(name: str) -> None:
     if "psi0" in defaults:
         assert defaults["nu0"] == rows.shape[1] + 2.0
         np.testing.assert_allclose(defaults["psi0"], np.diag(variance))
+    elif "cov" in defaults:
+        np.testing.assert_allclose(defaults["cov"], np.diag(variance))
     else:
         assert defaults["a0"] == pytest.approx(2.0)
-        np.testing.assert_allclose(defaults["b0"], variance)
+        one_for_all = np.ndim(defaults["b0"]) == 0
+        np.testing.assert_allclose(defaults["b0"], variance.mean() if one_for_all else variance)
+
+
+def test_defaults_of_positive_numbers_are_those_documented() -> None:
+    rows = FAMILIES["Gamma"].rows_from(rows_of("separated", 3))
+    gamma = dps.Gamma.from_data(rows).hyperparameters
+    wanted = np.maximum(10.0 * rows.mean(0) ** 2 / rows.var(0), 1.0)
+    np.testing.assert_allclose(gamma["shape"], wanted)
+    np.testing.assert_allclose(gamma["shape"] / (gamma["a"] / gamma["b"]), rows.mean(0))
+    times = dps.Exponential.from_data(np.column_stack([rows, np.zeros(len(rows))])).hyperparameters
+    np.testing.assert_allclose(times["b"], 2.0 * np.append(rows.mean(0), 1.0))
 
 
 @pytest.mark.parametrize("name", SINGLE)

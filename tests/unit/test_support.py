@@ -7,14 +7,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.reference import families
+from tests.reference import families, shared
 from tests.support import partitions, statistics
 from tests.support.datasets import DATASETS, HYPERPARAMETERS
 from tests.support.families import DISCRETE, dataset_of, twin_of
 from tests.support.statistics import LEVEL
 
 CONTINUOUS = [("Normal", 1), *((name, d) for name in ("DiagNormal", "MvNormal") for d in (1, 2, 3))]
-FAMILIES = [*CONTINUOUS, *((name, d) for name in DISCRETE for d in (1, 2, 3))]
+SHARED = ("SphericalNormal", "TiedNormal", "Gamma", "Exponential")
+FAMILIES = [
+    *CONTINUOUS,
+    ("NormalMean", 1),
+    *((name, d) for name in (*SHARED, *DISCRETE) for d in (1, 2, 3)),
+]
 N = 5
 PARTITIONS = partitions.enumerate_partitions(N)
 N_CLUSTERS = partitions.n_clusters_of(N)
@@ -43,6 +48,8 @@ def posterior_family(family: Any, rows: np.ndarray) -> Any:
     if isinstance(family, families.DiagNormal):
         each = [f.posterior(rows[:, j]) for j, f in enumerate(family.features)]
         return families.DiagNormal(*np.transpose(each))
+    if isinstance(family, shared.Gamma):  # the exponential law, too, has one of its shape
+        return shared.Gamma(*family.posterior(rows))
     return type(family)(*family.posterior(rows))
 
 

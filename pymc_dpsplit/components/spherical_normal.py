@@ -1,0 +1,360 @@
+"""Gaussian clusters with one variance for all features and a normal-inverse-gamma prior.
+
+sigma^2 ~ InvGamma(a0, b0) and mu | sigma^2 ~ N(mu0, sigma^2 / kappa0 I); see Murphy (2007),
+"Conjugate Bayesian analysis of the Gaussian distribution", section 6, with n D squares in the place
+of n, and docs/method.md, eq. (67)-(68).
+
+Layout.  stats: n, sums (D), sum of squares over all features.  params: log normaliser, mu (D),
+1 / sigma once for each feature (D), as the density of independent features reads it.  cache: log
+normaliser, n, b_n, the log of what removals since it was filled have left of b_n, mean (D).
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from pymc_dpsplit.components import base
+from pymc_dpsplit.components.arguments import positive_scalar, real_vector, rows_of
+from pymc_dpsplit.data.blocks import moments_of
+from pymc_dpsplit.kernels.diagonal import fill_log_independent
+from pymc_dpsplit.kernels.jit import kernel
+from pymc_dpsplit.kernels.random import draw_log_gamma
+from pymc_dpsplit.kernels.tiles import load_dense_tile
+from pymc_dpsplit.kernels.views import part_of
+
+_LOG_2PI = math.log(2.0 * math.pi)
+# Removals that leave less than this of b_n, all in all, have lost half the digits.
+_LEAST_KEPT = 1e-8
+_LOG_LEAST_KEPT = math.log(_LEAST_KEPT)
+
+
+class SphericalNormalPrior(NamedTuple):
+    """Hyperparameters for kernels; `mu0` (D,) relative to the shift of the data."""
+
+    shift: np.ndarray
+    mu0: np.ndarray
+    kappa0: float
+    a0: float
+    b0: float
+
+
+class SphericalNormal(base.Component):
+    """Normal-inverse-gamma clusters of vectors, with one variance for all features.
+
+    ``sigma^2 ~ InvGamma(a0, b0)``, ``mu | sigma^2 ~ N(mu0, sigma^2 / kappa0 I)`` and observations
+    of the cluster are ``N(mu, sigma^2 I)`` [1]_, with density
+    ``exp(-|x - mu|^2 / (2 sigma^2)) / (2 pi sigma^2)^(D / 2)``.
+
+    Parameters
+    ----------
+    mu0 : float or array of shape (D,)
+        Mean of the cluster means, in the units of the data.
+    kappa0 : float
+        Prior precision of the mean, in observations; positive.
+    a0 : float
+        Shape of the inverse gamma; positive.
+    b0 : float
+        Scale of the inverse gamma, in squared units of the data; positive.
+
+    Notes
+    -----
+    Features should have one unit and scale: a cluster is a ball.  Use `DiagNormal` otherwise.
+
+    References
+    ----------
+    .. [1] Murphy (2007), Conjugate Bayesian analysis of the Gaussian distribution, section 6, where
+       a row counts as D observations of the variance.
+
+    Examples
+    --------
+    >>> import pymc_dpsplit as dps
+    >>> dps.SphericalNormal(mu0=[0.0, 5.0], kappa0=0.1, a0=2.0, b0=1.0)
+    SphericalNormal(mu0=[0.0, 5.0], kappa0=0.1, a0=2.0, b0=1.0)
+    """
+
+    row_ndim: ClassVar[int] = 1
+    parameters: ClassVar[dict[str, int]] = {"mu": 1, "sigma": 0}
+    natural_ndims: ClassVar[dict[str, int]] = parameters
+
+    def __init__(self, mu0: Any, kappa0: Any, a0: Any, b0: Any) -> None:
+        super().__init__({"mu0": mu0, "kappa0": kappa0, "a0": a0, "b0": b0})
+
+    @classmethod
+    def from_data(cls, observed: Any) -> "SphericalNormal":
+        """Weakly informative hyperparameters on the scale of the data.
+
+        ``mu0`` is the mean and ``kappa0 = 0.1``; ``a0 = 2`` and ``b0`` a tenth of the variance of a
+        feature, averaged over features, which then is the prior mean of a cluster's variance.
+
+        Parameters
+        ----------
+        observed : array-like of shape (N, D)
+            Finite numbers; entries that are NaN or masked are left out.
+
+        Returns
+        -------
+        SphericalNormal
+
+        Raises
+        ------
+        ValueError
+            If the data are empty, not numeric or infinite, or all entries of a column are missing.
+
+        Examples
+        --------
+        >>> import pymc_dpsplit as dps
+        >>> dps.SphericalNormal.from_data([[0.0, 1.0], [2.0, 3.0]]).hyperparameters["mu0"]
+        array([1., 2.])
+        """
+        mu0, variance = moments_of(rows_of(observed, cls.row_ndim, may_miss=True))
+        return cls(mu0=mu0, kappa0=0.1, a0=2.0, b0=0.1 * float(variance.mean()))
+
+    def hyperparameter_ndims(self) -> dict[str, int]:
+        return {"mu0": 1, "kappa0": 0, "a0": 0, "b0": 0}
+
+    def check(self, values: base.Values, n_features: int) -> dict[str, np.ndarray]:
+        checked = {"mu0": real_vector("mu0", values["mu0"], n_features)}
+        for name in ("kappa0", "a0", "b0"):
+            checked[name] = np.asarray(positive_scalar(name, values[name]))
+        return checked
+
+    def prior(self, values: Mapping[str, np.ndarray], shift: np.ndarray) -> SphericalNormalPrior:
+        kappa0, a0, b0 = (float(values[name]) for name in ("kappa0", "a0", "b0"))
+        return SphericalNormalPrior(shift, values["mu0"] - shift, kappa0, a0, b0)
+
+    def unpack(self, params: np.ndarray, shift: np.ndarray) -> dict[str, np.ndarray]:
+        d = shift.shape[0]
+        return {"mu": params[:, 1 : 1 + d] + shift, "sigma": 1.0 / params[:, 1 + d]}
+
+    def pack(self, parameters: Mapping[str, np.ndarray], shift: np.ndarray) -> np.ndarray:
+        d, sigma = shift.shape[0], parameters["sigma"]
+        params = np.empty((sigma.shape[0], 1 + 2 * d))
+        params[:, 0] = -d * (np.log(sigma) + 0.5 * _LOG_2PI)
+        params[:, 1 : 1 + d] = parameters["mu"] - shift
+        params[:, 1 + d :] = 1.0 / sigma[:, None]
+        return params
+
+    def central(self, values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        return {"mu": values["mu0"], "sigma": np.sqrt(values["b0"] / values["a0"])}
+
+    def natural(self, parameters: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        return dict(parameters)
+
+    def log_base(self, natural: base.Values, values: base.Values, pt: Any) -> Any:
+        """Log density of mu and sigma, eq. (67)."""
+        mu, sigma = natural["mu"], natural["sigma"]
+        mu0, kappa0, a0, b0 = (values[name] for name in ("mu0", "kappa0", "a0", "b0"))
+        d, variance = mu.shape[1], sigma**2
+        squared = ((mu - mu0) ** 2).sum(axis=1)
+        log_mu = 0.5 * (d * (pt.log(kappa0) - _LOG_2PI - pt.log(variance)))
+        log_mu = log_mu - 0.5 * kappa0 * squared / variance
+        # The density of sigma, not of sigma^2: the Jacobian is 2 sigma.
+        log_sigma = a0 * pt.log(b0) - pt.gammaln(a0) - (a0 + 1.0) * pt.log(variance) - b0 / variance
+        return log_mu + log_sigma + math.log(2.0) + pt.log(sigma)
+
+    def log_density(self, rows: Any, natural: base.Values, pt: Any) -> Any:
+        mu, sigma = natural["mu"], natural["sigma"]
+        squared = ((rows - mu) ** 2).sum(axis=1)
+        return -0.5 * squared / sigma**2 - rows.shape[1] * (pt.log(sigma) + 0.5 * _LOG_2PI)
+
+    def draw_base(
+        self, rng: np.random.Generator, values: Mapping[str, np.ndarray], size: int
+    ) -> dict[str, np.ndarray]:
+        sigma = np.sqrt(values["b0"] / rng.standard_gamma(values["a0"], size))
+        noise = rng.standard_normal((size, len(values["mu0"])))
+        width = sigma / np.sqrt(values["kappa0"])
+        return {"mu": values["mu0"] + width[:, None] * noise, "sigma": sigma}
+
+    def draw_rows(
+        self,
+        rng: np.random.Generator,
+        parameters: Mapping[str, np.ndarray],
+        labels: np.ndarray,
+    ) -> np.ndarray:
+        mu, sigma = parameters["mu"][labels], parameters["sigma"][labels]
+        return mu + sigma[:, None] * rng.standard_normal(mu.shape)
+
+    def draw_missing(
+        self,
+        rng: np.random.Generator,
+        rows: np.ndarray,
+        is_missing: np.ndarray,
+        parameters: Mapping[str, np.ndarray],
+        labels: np.ndarray,
+    ) -> np.ndarray:
+        # Features are independent, so what is known of a row says nothing about the rest.
+        return np.where(is_missing, self.draw_rows(rng, parameters, labels), rows)
+
+
+@kernel
+def _posterior(prior, stats):
+    """kappa_n, a_n and b_n, eq. (68)."""
+    d, n = prior.mu0.shape[0], stats[0]
+    kappa_n, a_n = prior.kappa0 + n, prior.a0 + 0.5 * n * d
+    if n == 0.0:
+        return kappa_n, a_n, prior.b0
+    scatter, gaps = stats[1 + d], 0.0
+    for j in range(d):
+        mean = stats[1 + j] / n
+        scatter -= stats[1 + j] * mean
+        gaps += (mean - prior.mu0[j]) ** 2
+    # Rounding must not make the scatter negative: then b_n >= b0 > 0 always.
+    return kappa_n, a_n, prior.b0 + 0.5 * (max(scatter, 0.0) + prior.kappa0 * n / kappa_n * gaps)
+
+
+@kernel
+def _posterior_mean(prior, stats, j):
+    return (prior.kappa0 * prior.mu0[j] + stats[1 + j]) / (prior.kappa0 + stats[0])
+
+
+@base.implements(base.stats_size, SphericalNormalPrior)
+def _stats_size(prior):
+    return 2 + prior.mu0.shape[0]
+
+
+@base.implements(base.params_size, SphericalNormalPrior)
+def _params_size(prior):
+    return 1 + 2 * prior.mu0.shape[0]
+
+
+@base.implements(base.tile_size, SphericalNormalPrior)
+def _tile_size(prior):
+    return prior.mu0.shape[0]
+
+
+@base.implements(base.cache_size, SphericalNormalPrior)
+def _cache_size(prior):
+    return 4 + prior.mu0.shape[0]
+
+
+@base.implements(base.load_tile, SphericalNormalPrior)
+def _load_tile(prior, data, rows, tile):
+    load_dense_tile(data, prior.shift, rows, tile)
+
+
+@base.implements(base.fill_log_density, SphericalNormalPrior, inline=True)
+def _fill_log_density(prior, tile, params, out, scratch):
+    d = prior.mu0.shape[0]
+    mu, precision = part_of(params, 1, d), part_of(params, 1 + d, d)
+    fill_log_independent(tile, mu, precision, params[0], out)
+
+
+@base.implements(base.add_row, SphericalNormalPrior)
+def _add_row(prior, data, i, stats):
+    d, squares = data.shape[1], 0.0
+    stats[0] += 1.0
+    for j in range(d):
+        x = data[i, j] - prior.shift[j]
+        stats[1 + j] += x
+        squares += x * x
+    stats[1 + d] += squares
+
+
+@base.implements(base.log_marginal, SphericalNormalPrior)
+def _log_marginal(prior, stats):
+    """Log marginal likelihood, eq. (68)."""
+    d = prior.mu0.shape[0]
+    kappa_n, a_n, b_n = _posterior(prior, stats)
+    total = 0.5 * d * (math.log(prior.kappa0 / kappa_n) - stats[0] * _LOG_2PI)
+    total += math.lgamma(a_n) - math.lgamma(prior.a0)
+    return total + prior.a0 * math.log(prior.b0) - a_n * math.log(b_n)
+
+
+@kernel
+def _set_precision(log_precision, d, params):
+    params[0] = d * (log_precision - 0.5 * _LOG_2PI)
+    precision = math.exp(log_precision)
+    for j in range(d):
+        params[1 + d + j] = precision
+    return precision
+
+
+@base.implements(base.draw_parameters, SphericalNormalPrior)
+def _draw_parameters(prior, stats, rng, params):
+    d = prior.mu0.shape[0]
+    kappa_n, a_n, b_n = _posterior(prior, stats)
+    precision = _set_precision(0.5 * (draw_log_gamma(rng, a_n) - math.log(b_n)), d, params)
+    width = 1.0 / (precision * math.sqrt(kappa_n))
+    for j in range(d):
+        params[1 + j] = _posterior_mean(prior, stats, j) + width * rng.standard_normal()
+
+
+@base.implements(base.mean_parameters, SphericalNormalPrior)
+def _mean_parameters(prior, stats, params):
+    d = prior.mu0.shape[0]
+    _, a_n, b_n = _posterior(prior, stats)
+    _set_precision(0.5 * math.log(a_n / b_n), d, params)
+    for j in range(d):
+        params[1 + j] = _posterior_mean(prior, stats, j)
+
+
+@kernel
+def _refresh_normaliser(prior, cache):
+    """Recompute the constant of the Student t predictive from n and b_n."""
+    d, n = prior.mu0.shape[0], cache[1]
+    kappa_n, a_n = prior.kappa0 + n, prior.a0 + 0.5 * n * d
+    cache[0] = math.lgamma(a_n + 0.5 * d) - math.lgamma(a_n)
+    cache[0] -= 0.5 * d * (_LOG_2PI + math.log(cache[2] * (kappa_n + 1.0) / kappa_n))
+
+
+@base.implements(base.fill_cache, SphericalNormalPrior)
+def _fill_cache(prior, stats, cache):
+    _, _, cache[2] = _posterior(prior, stats)
+    cache[1] = stats[0]
+    cache[3] = 0.0
+    for j in range(prior.mu0.shape[0]):
+        cache[4 + j] = _posterior_mean(prior, stats, j)
+    _refresh_normaliser(prior, cache)
+
+
+@kernel
+def _squared_gap(prior, data, i, cache):
+    squared = 0.0
+    for j in range(data.shape[1]):
+        gap = data[i, j] - prior.shift[j] - cache[4 + j]
+        squared += gap * gap
+    return squared
+
+
+@kernel
+def _move_mean(prior, data, i, weight, cache):
+    for j in range(data.shape[1]):
+        cache[4 + j] += weight * (data[i, j] - prior.shift[j] - cache[4 + j])
+
+
+@base.implements(base.cache_add, SphericalNormalPrior)
+def _cache_add(prior, data, i, cache):
+    kappa_n = prior.kappa0 + cache[1]
+    cache[2] += 0.5 * kappa_n / (kappa_n + 1.0) * _squared_gap(prior, data, i, cache)
+    _move_mean(prior, data, i, 1.0 / (kappa_n + 1.0), cache)
+    cache[1] += 1.0
+    _refresh_normaliser(prior, cache)
+
+
+@base.implements(base.cache_remove, SphericalNormalPrior)
+def _cache_remove(prior, data, i, cache):
+    kappa_n, before = prior.kappa0 + cache[1], cache[2]
+    cache[2] -= 0.5 * kappa_n / (kappa_n - 1.0) * _squared_gap(prior, data, i, cache)
+    _move_mean(prior, data, i, -1.0 / (kappa_n - 1.0), cache)
+    cache[1] -= 1.0
+    kept = cache[2] / before
+    if not kept > _LEAST_KEPT:
+        return False
+    # Cancellation adds up over removals: what one leaves inexact the next may expose.
+    cache[3] += math.log(kept)
+    if cache[3] < _LOG_LEAST_KEPT:
+        return False
+    _refresh_normaliser(prior, cache)
+    return True
+
+
+@base.implements(base.log_predictive, SphericalNormalPrior)
+def _log_predictive(prior, data, i, cache):
+    """Student t predictive density, eq. (68) as a ratio of marginals."""
+    d, kappa_n = data.shape[1], prior.kappa0 + cache[1]
+    a_n = prior.a0 + 0.5 * cache[1] * d
+    scale = cache[2] * (kappa_n + 1.0) / kappa_n
+    squared = _squared_gap(prior, data, i, cache)
+    return cache[0] - (a_n + 0.5 * d) * math.log1p(0.5 * squared / scale)

@@ -1,0 +1,93 @@
+"""Number, sums and scatter of groups of observations: what Gaussian clusters with covariances need.
+
+They are a flat vector: n, sums (D), lower triangle of the sum of outer products, by rows, all of
+observations less a shift.
+"""
+
+from pymc_dpsplit.kernels.jit import kernel
+from pymc_dpsplit.kernels.outer import padded, sum_outer
+from pymc_dpsplit.kernels.tiles import TILE, new_scratch, new_tile
+from pymc_dpsplit.kernels.views import part_of, row_of
+
+
+@kernel
+def add_outer(shift, data, i, stats):
+    """Add observation i to number, sums and outer products."""
+    n_features = data.shape[1]
+    stats[0] += 1.0
+    at = 1 + n_features
+    for a in range(n_features):
+        x = data[i, a] - shift[a]
+        stats[1 + a] += x
+        for b in range(a + 1):
+            stats[at + b] += x * (data[i, b] - shift[b])
+        at += a + 1
+
+
+@kernel
+def add_outer_groups(shift, data, members, bounds, stats):
+    """Add the observations members[bounds[k] : bounds[k + 1]] to `stats[k]`, for each k.
+
+    One or two features are added up in registers, more by products of matrices.
+    """
+    for k in range(stats.shape[0]):
+        if bounds[k + 1] > bounds[k]:
+            stats[k, 0] += bounds[k + 1] - bounds[k]
+            group = part_of(members, bounds[k], bounds[k + 1] - bounds[k])
+            if data.shape[1] == 1:
+                _add_scalars(shift[0], data, group, row_of(stats, k))
+            elif data.shape[1] == 2:
+                _add_pairs(shift[0], shift[1], data, group, row_of(stats, k))
+    if data.shape[1] > 2:
+        _add_vectors(shift, data, members, bounds, stats)
+
+
+@kernel
+def _add_scalars(shift, data, group, stats):
+    s, ss = 0.0, 0.0
+    for j in range(group.shape[0]):
+        x = data[group[j], 0] - shift
+        s += x
+        ss += x * x
+    stats[1] += s
+    stats[2] += ss
+
+
+@kernel
+def _add_pairs(shift0, shift1, data, group, stats):
+    s0, s1, s00, s10, s11 = 0.0, 0.0, 0.0, 0.0, 0.0
+    for j in range(group.shape[0]):
+        x0, x1 = data[group[j], 0] - shift0, data[group[j], 1] - shift1
+        s0 += x0
+        s1 += x1
+        s00 += x0 * x0
+        s10 += x1 * x0
+        s11 += x1 * x1
+    stats[1] += s0
+    stats[2] += s1
+    stats[3] += s00
+    stats[4] += s10
+    stats[5] += s11
+
+
+@kernel
+def _add_vectors(shift, data, members, bounds, stats):
+    """Up to TILE observations of a group at a time become one product of matrices."""
+    n_features = data.shape[1]
+    width = padded(n_features)
+    packed, square = new_tile(width), new_scratch(width * width // TILE + 1)
+    for k in range(stats.shape[0]):
+        for first in range(bounds[k], bounds[k + 1], TILE):
+            n_rows = min(TILE, bounds[k + 1] - first)
+            for t in range(n_rows):
+                i = members[first + t]
+                for a in range(n_features):
+                    x = data[i, a] - shift[a]
+                    packed[t * width + a] = x
+                    stats[k, 1 + a] += x
+            sum_outer(packed, n_rows, width, square)
+            at = 1 + n_features
+            for a in range(n_features):
+                for b in range(a + 1):
+                    stats[k, at + b] += square[a * width + b]
+                at += a + 1
