@@ -1,5 +1,6 @@
 """One partition in place of many draws: the one of least expected loss."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -177,7 +178,7 @@ def _best_draw(draws: PartitionDraws, loss: Loss, most: int) -> np.ndarray:
 def _searched(
     draws: PartitionDraws,
     loss: Loss,
-    starts: list[np.ndarray | None],
+    starts: Sequence[np.ndarray | None],
     most: int,
     rng: np.random.Generator,
 ) -> list[np.ndarray]:
