@@ -65,8 +65,8 @@ def credible_ball(
     >>> ball = dps.credible_ball(labels, [0, 0, 1, 1], prob=0.7)
     >>> round(float(ball["radius"]), 3), float(ball["coverage"])
     (0.347, 0.75)
-    >>> ball["labels"].sel(bound="vertical_lower").values
-    array([0, 0, 1, 2])
+    >>> ball["labels"].sel(bound="vertical_lower").values.tolist()
+    [0, 0, 1, 2]
     """
     named = labels_of_draws(labels)
     dim, n_obs = str(named.dims[-1]), named.shape[-1]

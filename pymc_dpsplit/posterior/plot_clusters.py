@@ -20,6 +20,7 @@ _DRAWS_AVERAGED = 200
 _FEATURES_SHOWN, _MOST_FEATURES = 4, 8
 _PANEL = 2.2  # inches
 _BINS = 30
+_MANY = 2_000  # points from which on they are drawn smaller
 # Columns of few whole numbers, such as zeros and ones, are scattered about their values.
 _FEW_VALUES, _JITTER = 20, 0.25
 
@@ -114,7 +115,7 @@ def plot_clusters(
         _draw_histogram(ax, values[:, 0], groups)
         ax.set(xlabel=names[0], ylabel="observations")
     else:
-        _draw_scatter(ax, *_jittered(values).T, groups)
+        _draw_scatter(ax, _jittered(values), groups)
         ax.set(xlabel=names[0], ylabel=names[1])
     ax.legend(fontsize="small")
     return ax
@@ -139,11 +140,11 @@ def _edges(values: np.ndarray) -> np.ndarray:
     return np.histogram_bin_edges(known, bins=_BINS)
 
 
-def _draw_scatter(ax: Any, across: np.ndarray, up: np.ndarray, groups: list[ClusterGroup]) -> None:
-    size = 5 if len(across) < 2_000 else 2
+def _draw_scatter(ax: Any, points: np.ndarray, groups: list[ClusterGroup]) -> None:
+    size = 5 if len(points) < _MANY else 2
     for group in groups:
-        points = across[group.members], up[group.members]
-        ax.plot(*points, ".", color=group.color, markersize=size, label=group.label)
+        shown = points[group.members].T
+        ax.plot(*shown, ".", color=group.color, markersize=size, label=group.label)
 
 
 def _draw_panels(values: np.ndarray, names: list[str], groups: list[ClusterGroup]) -> np.ndarray:
@@ -160,7 +161,7 @@ def _draw_panels(values: np.ndarray, names: list[str], groups: list[ClusterGroup
         elif i == j:
             _draw_histogram(ax, values[:, i], groups)
         else:
-            _draw_scatter(ax, points[:, j], points[:, i], groups)
+            _draw_scatter(ax, points[:, [j, i]], groups)
         ax.set_xlabel(names[j] if i == n - 1 else "")
         ax.set_ylabel("observations" if i == j == 0 else names[i] if j == 0 else "")
     handles, labels = axes[1, 0].get_legend_handles_labels()

@@ -84,12 +84,6 @@ def test_search_without_sweetening_misses(rng, monkeypatch):
     assert missed > 0
 
 
-@pytest.mark.control
-def test_search_from_the_best_draw_alone_misses(rng):
-    missed, _ = n_missed(rng, 150, sizes=[5, 6], n_restarts=0)
-    assert missed > 0
-
-
 @pytest.mark.parametrize("name", LOSSES)
 def test_tables_stay_those_of_the_labels(rng, name):
     labels = rng.integers(0, 6, size=(9, 30))
@@ -119,7 +113,7 @@ def test_tables_stay_those_of_the_labels(rng, name):
 def test_certain_partition_is_found_at_no_loss(rng):
     truth = rng.permutation(np.repeat([0, 1, 2, 3], [40, 30, 20, 1]))
     codes = np.array([7, -3, 120, 55], np.int8)
-    found = searched(codes[truth] * np.ones((3, 700, 1), np.int8), random_seed=1)
+    found = searched(codes[truth] * np.ones((3, 20, 1), np.int8), random_seed=1)
     # Numbered by size, as the truth is.
     np.testing.assert_array_equal(found.partition, truth)
     assert found.loss == 0
@@ -131,7 +125,7 @@ def test_numbering_of_clusters_does_not_matter(rng, spread):
     labels = rng.integers(0, 4, size=(2, 30, 25))
     renumbered = np.empty(labels.shape, np.int64)
     for index in np.ndindex(2, 30):
-        codes = rng.choice(np.linspace(-spread, spread, 40).astype(np.int64), 4, replace=False)
+        codes = rng.choice(np.linspace(-spread, spread, 21).astype(np.int64), 4, replace=False)
         renumbered[index] = codes[labels[index]]
     one, other = (searched(of, "binder", random_seed=4) for of in (labels, renumbered))
     np.testing.assert_array_equal(one.partition, other.partition)
