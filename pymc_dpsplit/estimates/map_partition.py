@@ -11,8 +11,9 @@ from pymc.model import Model, modelcontext
 
 from pymc_dpsplit import sampler
 from pymc_dpsplit.components.arguments import as_floats
+from pymc_dpsplit.components.base import Component
+from pymc_dpsplit.components.given import given
 from pymc_dpsplit.data.blocks import column_means
-from pymc_dpsplit.data.fixed_rows import read_only
 from pymc_dpsplit.estimates.climbing import AlphaPrior, Summit, climb
 from pymc_dpsplit.estimates.numbering import largest_first
 from pymc_dpsplit.moves.conditional_modes import plug_in_parameters
@@ -173,6 +174,7 @@ class _Problem:
     """What is climbed: a target with its mixture, and the prior of alpha if that moves."""
 
     mixture: MixtureVariables
+    component: Component
     shift: np.ndarray
     target: sampler.Target
     prior: AlphaPrior | None = None
@@ -204,7 +206,7 @@ class _Problem:
             alpha=best.alpha,
             log_joint=float(log_joint(prior, stats, best.alpha)),
             weights=stats[:, 0] / (len(labels) + best.alpha),
-            parameters=self.mixture.component.unpack(plug_in_parameters(prior, stats), self.shift),
+            parameters=self.component.unpack(plug_in_parameters(prior, stats), self.shift),
             n_iterations=len(best.path),
             log_joints=log_joints,
         )
@@ -255,20 +257,21 @@ def _problem_of(
     point = make_initial_point_fn(model=model, overrides=overrides)(int(rng.integers(2**31)))
     reading = reader.read(point)
     shift = column_means(reading.rows)
-    prior = mixture.component.prior(reading.values, shift)
-    target = sampler.Target(prior, read_only(reading.rows), reading.alpha)
+    component = given(mixture.component, reading.values)
+    prior = component.prior(reading.values, shift)
+    target = sampler.Target(prior, component.arranged(reading.rows), reading.alpha)
     concentration = concentration_prior(mixture, model, point)
     if concentration is None:
-        return _Problem(mixture, shift, target)
+        return _Problem(mixture, component, shift, target)
     value = float(point[concentration.value_name])
-    return _Problem(mixture, shift, target, concentration.given(point), value)
+    return _Problem(mixture, component, shift, target, concentration.given(point), value)
 
 
 def _starts(
     target: sampler.Target, n_starts: int, rng: np.random.Generator
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Labels to start from, each with an order of the observations."""
-    n_obs = len(target.data)
+    n_obs = target.data.shape[0]
     yield np.zeros(n_obs, np.int32), np.arange(n_obs)
     for number in range(1, n_starts):
         # One cluster, from which the first starts, would be wasted again.

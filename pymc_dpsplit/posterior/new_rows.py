@@ -51,10 +51,10 @@ def read_new(new: Any, mixture: MixtureVariables, model: Model) -> NewRows:
     dims = list(model.named_vars_to_dims.get(mixture.name) or ())
     feature = str(dims[1]) if len(dims) > 1 else None
     names = None if feature is None else model.coords.get(feature)
-    ordered = new
+    ordered: Any = mixture.component.read_table(new)[1]
     if isinstance(new, xr.DataArray):
         ordered = _ordered_array(new, feature, names)
-    elif hasattr(new, "columns") and names is not None:
+    elif ordered is new and hasattr(new, "columns") and names is not None:
         ordered = _ordered_frame(new, list(names))
     shape = tuple(getattr(ordered, "shape", np.shape(ordered)))
     _refuse_shape(shape, mixture)
@@ -64,7 +64,7 @@ def read_new(new: Any, mixture: MixtureVariables, model: Model) -> NewRows:
     except ValueError as error:
         # The checks are those of the data of a model, and speak of these.
         raise ValueError(str(error).replace("observed", "new")) from None
-    return NewRows(values, *_row_labels(ordered))
+    return NewRows(values, *_row_labels(new if isinstance(ordered, np.ndarray) else ordered))
 
 
 def _refuse_shape(shape: tuple[int, ...], mixture: MixtureVariables) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import xarray as xr
 from pymc.model import Model, modelcontext
 
+from pymc_dpsplit.components.given import given
 from pymc_dpsplit.data.blocks import blocks_of
 from pymc_dpsplit.moves.patterns import patterns_of
 from pymc_dpsplit.posterior.density import spread_draws
@@ -188,19 +189,20 @@ def _shares_of(
 
     Labels that are redrawn may be of atoms that the trace does not record.
     """
-    if len(reference.labels) != len(reading.rows):
+    if len(reference.labels) != reading.rows.shape[0]:
         raise ValueError(
             f"partition has {len(reference.labels)} labels, but {mixture.name} has "
-            f"{len(reading.rows)} observations; give one integer for each."
+            f"{reading.rows.shape[0]} observations; give one integer for each."
         )
     if labels is None:
+        component = given(mixture.component, reading.values)
         redrawn = redraw(measure, mixture, reading, rng)
         used = np.unique(redrawn.labels)
         beyond = used[used >= len(measure.weights)]
         measure = _with_atoms(
             measure,
             np.exp(redrawn.log_weights[beyond]),
-            mixture.component.unpack(redrawn.params[beyond], redrawn.shift),
+            component.unpack(redrawn.params[beyond], redrawn.shift),
         )
         number = np.arange(len(redrawn.log_weights))
         number[beyond] = len(measure.weights) - len(beyond) + np.arange(len(beyond))
