@@ -30,32 +30,17 @@ from pymc_dpsplit.moves.assignment import (
 )
 from pymc_dpsplit.moves.by_table import gather_shares, new_stats
 from pymc_dpsplit.moves.collapsed import collapsed_scan, collapsed_sweep
-from pymc_dpsplit.moves.expansion import expand_strips, fill_rest, finish_expansion, new_sums
 from pymc_dpsplit.moves.greedy import greedy_attempt
 from pymc_dpsplit.moves.informed import informed_attempt
 from pymc_dpsplit.moves.kept_greedy import kept_greedy_attempt
 from pymc_dpsplit.moves.kept_parameters import fit_pilots, update_parameters
 from pymc_dpsplit.moves.kept_split import joint_attempt
 from pymc_dpsplit.moves.measure import draw_measure
-from pymc_dpsplit.moves.newton import (
-    choose_few,
-    draw_anchor,
-    draw_noise,
-    is_possible,
-    log_odds,
-    most_atoms,
-    newton_sweep,
-    propose,
-    replace,
-)
 from pymc_dpsplit.moves.partition import gather_stats
 from pymc_dpsplit.moves.pruning import plan_pruning
 from pymc_dpsplit.moves.start import assign_to_centres, draw_n_start, nearest_centre
 
 _GREEDY_ATTEMPTS, _KEPT_GREEDY_ATTEMPTS = 10, 4
-# Share of the sweeps in which a few atoms move with the labels summed out, and rows per coordinate
-# that an atom must have for it, see docs/decisions/0017-newton-moves.md.
-_NEWTON_SHARE, NEWTON_ROWS = 0.125, 20.0
 
 
 class ChainState(NamedTuple):
@@ -193,18 +178,9 @@ def _finish_greedy(prior, data, labels, stats, alpha, rng, plan, tally):
 
 
 @kernel
-def _moves_few(prior, rng):
-    """Draw whether the sweep is to move a few atoms with the labels summed out."""
-    return most_atoms(prior) > 1 and rng.random() < _NEWTON_SHARE
-
-
-@kernel
 def _iterate_exact(prior, data, labels, stats, alpha, rng, plan, tally):
     for _ in range(plan.n_iterations):
-        if _moves_few(prior, rng):
-            stats = newton_sweep(prior, data, labels, stats, alpha, rng, NEWTON_ROWS)
-        else:
-            stats = slice_sweep(prior, data, labels, stats, alpha, rng)
+        stats = slice_sweep(prior, data, labels, stats, alpha, rng)
         stats = _finish_exact(prior, data, labels, stats, alpha, rng, plan, tally)
     return stats
 
@@ -264,31 +240,8 @@ def _iterate_kept(prior, data, labels, stats, alpha, rng, plan, tally):
     return stats
 
 
-Share = Callable[..., list[Any]]
-
-
-def _n_tasks(pool: ThreadPoolExecutor, n_obs: int) -> int:
-    return min(strip_count(n_obs), pool._max_workers)
-
-
-def _sharing(pool: ThreadPoolExecutor, n_obs: int) -> Share:
-    """Return a function that runs a task on all threads, with a counter to take strips from."""
-    n_tasks = _n_tasks(pool, n_obs)
-
-    def share(task: Callable[..., Any], *args: Any) -> list[Any]:
-        # One call per thread, which takes strips until none is left: calls cost more than strips.
-        counter = new_counter()
-        return list(pool.map(lambda _: task(*args, counter), range(n_tasks)))
-
-    return share
-
-
 def threaded_sweep(
-    target: Target,
-    state: ChainState,
-    rng: np.random.Generator,
-    pool: ThreadPoolExecutor,
-    newton_rows: float | None = None,
+    target: Target, state: ChainState, rng: np.random.Generator, pool: ThreadPoolExecutor
 ) -> np.ndarray:
     """One slice sweep with the strips shared out to threads; the draws of `slice_sweep`.
 
@@ -299,8 +252,6 @@ def threaded_sweep(
         Its labels are overwritten.
     rng : numpy.random.Generator
     pool : ThreadPoolExecutor
-    newton_rows : float, optional
-        If given, the draws are those of `newton_sweep`.
 
     Returns
     -------
@@ -308,14 +259,18 @@ def threaded_sweep(
     """
     prior, data, alpha = target
     labels, n_obs = state.labels, state.labels.shape[0]
-    share = _sharing(pool, n_obs)
+    n_tasks = min(strip_count(n_obs), pool._max_workers)
+
+    def share(task: Callable[..., Any], *args: Any) -> list[Any]:
+        # One call per thread, which takes strips until none is left: calls cost more than strips.
+        counter = new_counter()
+        return list(pool.map(lambda _: task(*args, counter), range(n_tasks)))
+
     *drawn, caps, slice_key, label_key = begin_sweep(prior, state.stats, n_obs, alpha, rng)
     # Out of a kernel a key is an int, which numba would take for a signed one.
     keys = np.uint64(slice_key), np.uint64(label_key)
     lowest = min(share(lowest_slice, labels, caps, keys[0]))
     params, caps = complete_atoms(prior, *drawn, n_obs, alpha, lowest, rng)
-    if newton_rows is not None:
-        params = _threaded_move(target, labels, params, caps, keys[0], newton_rows, rng, share)
     table = _table_of(prior, params)
     if table is None:
         strip_stats = new_strip_stats(prior, n_obs, caps.shape[0])
@@ -330,44 +285,9 @@ def threaded_sweep(
         share(renumber, labels, renumbered)
     if table is not None:
         totals = new_stats(prior, len(totals))
-        share(gather_shares, prior, data, labels, _n_tasks(pool, n_obs), totals)
+        share(gather_shares, prior, data, labels, n_tasks, totals)
     _keep(prior, params, renumbered, totals)
     return totals
-
-
-def _threaded_move(
-    target: Target,
-    labels: np.ndarray,
-    params: np.ndarray,
-    caps: np.ndarray,
-    slice_key: np.uint64,
-    least: float,
-    rng: np.random.Generator,
-    share: Share,
-) -> np.ndarray:
-    """`moves.newton.move_few` with the strips shared out to threads; the same draws."""
-    prior, data, _ = target
-    if most_atoms(prior) < 2:
-        return params
-
-    def expand(few: Any) -> Any:
-        sums = new_sums(prior, len(labels), len(few.atoms))
-        share(expand_strips, prior, data, rest, few, sums)
-        return finish_expansion(prior, few, sums)
-
-    i, log_u = draw_anchor(labels, rng)
-    few, heavy = choose_few(prior, data, i, params, least)
-    if len(few.atoms) < 2:
-        return params
-    noise = draw_noise(few, rng)
-    rest = np.empty(len(labels))
-    share(fill_rest, prior, data, labels, params, caps, few.atoms, slice_key, rest)
-    there = expand(few)
-    other = propose(prior, few, there, noise)
-    changed = replace(params, other)
-    if not is_possible(prior, data, i, changed, heavy, other, least):
-        return params
-    return changed if log_u < log_odds(there, expand(other), few, other, noise) else params
 
 
 class KernelForm(NamedTuple):
@@ -425,9 +345,7 @@ def advance(
         stats = form.iterate(prior, data, labels, stats, alpha, rng, plan, tally)
         return ChainState(labels, stats), tally
     for _ in range(1 if form in (GREEDY, _KEPT_GREEDY) else plan.n_iterations):
-        moves_few = form is KERNELS["exact"] and _moves_few(prior, rng)
-        rows = NEWTON_ROWS if moves_few else None
-        stats = threaded_sweep(target, ChainState(labels, stats), rng, pool, rows)
+        stats = threaded_sweep(target, ChainState(labels, stats), rng, pool)
         stats = form.finish(prior, data, labels, stats, alpha, rng, plan, tally)
     return ChainState(labels, stats), tally
 

@@ -276,33 +276,8 @@ def new_strip_sizes(n_obs, n_atoms):
 
 
 @kernel
-def draw_atoms(prior, labels, stats, alpha, rng):
-    """What one thread does before labels are drawn.
-
-    Returns
-    -------
-    params, caps : ndarrays of float64, shapes (A, P), (A,)
-        See `complete_atoms`.
-    slice_key, label_key : uint64
-    """
-    n_obs = labels.shape[0]
-    log_weights, log_rest, params, caps, slice_key, label_key = begin_sweep(
-        prior, stats, n_obs, alpha, rng
-    )
-    lowest = lowest_slice(labels, caps, slice_key, new_counter())
-    params, caps = complete_atoms(prior, log_weights, log_rest, params, n_obs, alpha, lowest, rng)
-    return params, caps, slice_key, label_key
-
-
-@kernel
-def assign_labels(prior, data, labels, stats, params, caps, slice_key, label_key):
-    """Draw labels on one thread, given what `draw_atoms` returned; returns the new statistics."""
-    table = find_table(prior, params)
-    return _assign_all(prior, data, labels, stats, params, caps, table, slice_key, label_key)
-
-
-@kernel
 def _assign_all(prior, data, labels, stats, params, caps, table, slice_key, label_key):
+    """Redraw all labels on one thread; return the new statistics."""
     n_obs, n_atoms = labels.shape[0], caps.shape[0]
     keys = slice_key, label_key
     if table is None:
@@ -326,5 +301,11 @@ def _assign_all(prior, data, labels, stats, params, caps, table, slice_key, labe
 @kernel
 def slice_sweep(prior, data, labels, stats, alpha, rng):
     """One whole sweep on one thread; returns the new statistics."""
-    params, caps, slice_key, label_key = draw_atoms(prior, labels, stats, alpha, rng)
-    return assign_labels(prior, data, labels, stats, params, caps, slice_key, label_key)
+    n_obs = labels.shape[0]
+    log_weights, log_rest, params, caps, slice_key, label_key = begin_sweep(
+        prior, stats, n_obs, alpha, rng
+    )
+    lowest = lowest_slice(labels, caps, slice_key, new_counter())
+    params, caps = complete_atoms(prior, log_weights, log_rest, params, n_obs, alpha, lowest, rng)
+    table = find_table(prior, params)
+    return _assign_all(prior, data, labels, stats, params, caps, table, slice_key, label_key)

@@ -8,9 +8,7 @@ import numpy as np
 from pymc_dpsplit import sampler
 from pymc_dpsplit.kernels.random import draw_key
 from pymc_dpsplit.moves.assignment import (
-    assign_labels,
     assign_strips,
-    draw_atoms,
     new_counter,
     new_strip_stats,
     renumber,
@@ -19,11 +17,9 @@ from pymc_dpsplit.moves.assignment import (
     total_strips,
     weigh,
 )
-from pymc_dpsplit.moves.expansion import expand_strips, fill_rest, finish_expansion, new_sums
 from pymc_dpsplit.moves.greedy import greedy_attempt
 from pymc_dpsplit.moves.informed import log_division_probability, propose_split
 from pymc_dpsplit.moves.measure import break_remainder, draw_measure
-from pymc_dpsplit.moves.newton import choose_few, draw_anchor, draw_noise, propose, replace
 from pymc_dpsplit.moves.partition import apply_merge, apply_split, log_split_ratio
 from pymc_dpsplit.moves.selection import draw_cluster, draw_pair, log_marginals
 from tests.support.moves import Move, sweep
@@ -86,29 +82,6 @@ def _unselected(prior, data, labels, stats, alpha, rng):
 def _doubled(prior, data, labels, stats, alpha, rng):
     """Collapsed Gibbs that sees twice the concentration."""
     return sampler.collapsed_sweep(prior, data, labels, stats, 2.0 * alpha, rng)
-
-
-def _undrawn(prior, data, labels, stats, alpha, rng):
-    """A Newton move accepted as if it were as likely to be drawn back."""
-    params, caps, *keys = draw_atoms(prior, labels, stats, alpha, rng)
-    keys = [np.uint64(key) for key in keys]
-    i, log_u = draw_anchor(labels, rng)
-    few, _ = choose_few(prior, data, i, params, 0.0)
-    if len(few.atoms) > 1:
-        rest = np.empty(len(labels))
-        fill_rest(prior, data, labels, params, caps, few.atoms, keys[0], rest, new_counter())
-        there = _expanded(prior, data, rest, few)
-        other = propose(prior, few, there, draw_noise(few, rng))
-        back = _expanded(prior, data, rest, other)
-        if log_u < back.log_density - there.log_density:
-            params = replace(params, other)
-    return assign_labels(prior, data, labels, stats, params, caps, *keys)
-
-
-def _expanded(prior, data, rest, few):
-    sums = new_sums(prior, len(rest), len(few.atoms))
-    expand_strips(prior, data, rest, few, sums, new_counter())
-    return finish_expansion(prior, few, sums)
 
 
 CONTROLS: dict[str, Move] = {

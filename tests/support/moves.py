@@ -14,7 +14,6 @@ from pymc_dpsplit.moves.anchored import anchored_attempt
 from pymc_dpsplit.moves.assignment import slice_sweep
 from pymc_dpsplit.moves.collapsed import collapsed_scan, collapsed_sweep
 from pymc_dpsplit.moves.informed import informed_attempt
-from pymc_dpsplit.moves.newton import newton_sweep
 from tests.support.pruned import pruned_sweep
 
 Move = Callable[[sampler.Target, sampler.ChainState, np.random.Generator], sampler.ChainState]
@@ -77,15 +76,9 @@ def threaded_sweep(
     return sampler.ChainState(labels, stats)
 
 
-def always_newton(prior, data, labels, stats, alpha, rng):
-    """A Newton move of whatever atoms there are, then labels."""
-    return newton_sweep(prior, data, labels, stats, alpha, rng, 0.0)
-
-
 MOVES: dict[str, Move] = {
     "slice": sweep(slice_sweep),
     "pruned slice": sweep(pruned_sweep),
-    "newton": sweep(always_newton),
     "anchored": attempt(anchored_attempt),
     "informed": attempt(informed_attempt),
     "collapsed": sweep(collapsed_sweep),
