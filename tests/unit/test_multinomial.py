@@ -47,7 +47,7 @@ def target_of(observed: Any, beta: Any = 0.3) -> sampler.Target:
 @pytest.mark.parametrize("form", ["csr", "csc", "coo", "lil", "dok", "bsr", "dia"])
 @pytest.mark.parametrize("kind", ["matrix", "array"])
 def test_every_format_is_read(form: str, kind: str, rng: np.random.Generator) -> None:
-    counts = some_counts(rng)
+    counts = some_counts(rng, (30, 40))
     given = getattr(sparse, f"{form}_{kind}")(counts.astype(np.int16))
     rows = rows_of_sparse(given)
     np.testing.assert_array_equal(as_array(rows), counts)
