@@ -14,7 +14,7 @@ from scipy import sparse
 
 import pymc_dpsplit as dps
 from pymc_dpsplit.variables import find_mixtures, is_owned
-from pymc_dpsplit.variables.rows import MixtureLogDensity
+from pymc_dpsplit.variables.log_density import MixtureLogDensity
 
 ROWS = np.random.default_rng(0).normal(size=(12, 2))
 SCALARS = ROWS[:, 0]

@@ -96,7 +96,8 @@ def test_chain_is_that_of_the_same_numbers_in_float64(family, kernel):
     states = []
     for data in (rows, rows.astype(np.float64)):
         target = target_of(component_of(family, n_features), data, 1.0)
-        assert target.data.dtype == data.dtype
+        if FAMILIES[family].by_column:
+            assert target.data.dtype == data.dtype
         rng = np.random.default_rng(1)
         state = sampler.start(target, rng, 6)
         for _ in range(5):

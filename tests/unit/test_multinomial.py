@@ -1,6 +1,7 @@
 """Rows of counts: what is special to them, beside what every family is tested for."""
 
 import itertools
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ def target_of(observed: Any, beta: Any = 0.3) -> sampler.Target:
 @pytest.mark.parametrize("form", ["csr", "csc", "coo", "lil", "dok", "bsr", "dia"])
 @pytest.mark.parametrize("kind", ["matrix", "array"])
 def test_every_format_is_read(form: str, kind: str, rng: np.random.Generator) -> None:
-    counts = some_counts(rng)
+    counts = some_counts(rng, (30, 40))
     given = getattr(sparse, f"{form}_{kind}")(counts.astype(np.int16))
     rows = rows_of_sparse(given)
     np.testing.assert_array_equal(as_array(rows), counts)
@@ -213,3 +214,17 @@ def test_large_counts_are_exact() -> None:
     totals = counts.sum(1)
     expected = gammaln(totals + 1) - gammaln(counts + 1).sum(1)
     np.testing.assert_allclose(target.data.log_coefficients, expected, rtol=1e-12)
+
+
+def test_threads_draw_what_one_thread_draws(rng: np.random.Generator) -> None:
+    p = rng.dirichlet(np.full(30, 0.3), 5)
+    counts = rng.multinomial(8, p[rng.integers(5, size=9000)]).astype(float)
+    target = target_of(counts)
+    start = sampler.start(target, rng, 8)
+    alone, labels = np.random.default_rng(4), start.labels.copy()
+    stats = slice_sweep(target.prior, target.data, labels, start.stats, 1.0, alone)
+    with ThreadPoolExecutor(3) as pool:
+        state = sampler.ChainState(start.labels.copy(), start.stats)
+        shared = sampler.threaded_sweep(target, state, np.random.default_rng(4), pool)
+    np.testing.assert_array_equal(state.labels, labels)
+    np.testing.assert_array_equal(shared, stats)
