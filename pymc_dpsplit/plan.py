@@ -29,6 +29,9 @@ _FOCUS_ROWS = 3e4
 _MOST_ATTEMPTS = 2.0
 # With fewer features the sweep's own births fit often enough that the scan does not pay.
 _FOCUS_FROM_FEATURES = 5
+# Where densities are PyTensor's: nanoseconds of one, how often a slice sampler evaluates it for
+# each parameter, and an attempt for each row.
+_DENSITY, _STEPS_OF_SLICE, _EVALUATIONS_OF_ATTEMPT = 7.0, 7.0, 40.0
 # Fewer draws say nothing about autocorrelation.
 _LEAST_HISTORY = 50
 
@@ -39,6 +42,12 @@ def _sweep_cost(target: Target, n_clusters: int) -> float:
     # About alpha log(N) atoms are created; some 5 alpha of them are in reach of a tile.
     created = target.alpha * math.log1p(n_obs)
     evaluated = n_clusters + min(created, 5.0 * target.alpha)
+    if isinstance(target.prior, GenericPrior):
+        # A density that PyTensor compiled, for each atom, and then for each step of a slice.
+        n_parameters = target.prior.widths.shape[0]
+        steps = _STEPS_OF_SLICE * n_parameters
+        per_row = 10.0 + _DENSITY * (evaluated + steps)
+        return 2e4 + 2e3 * created + 3e2 * steps * n_clusters + n_obs * per_row
     per_row = 10.0 + 0.05 * work + evaluated * (0.7 + 0.012 * work)
     return 5e3 + 1e3 * created + n_obs * per_row
 
@@ -52,6 +61,8 @@ def _attempt_cost(target: Target, n_clusters: int) -> float:
     n_obs, n_features = target.data.shape
     # Large clusters are chosen more often: a typical one has twice the mean size.
     typical = 2.0 * n_obs / (n_clusters + 1.0)
+    if isinstance(target.prior, GenericPrior):
+        return 2e5 + _DENSITY * _EVALUATIONS_OF_ATTEMPT * typical
     return 1e4 + (40.0 + n_features * (n_features + 1.0)) * typical
 
 

@@ -38,9 +38,7 @@ def redraw_labels(prior, data, log_alone, log_weights, log_rest, params, alpha, 
     """
     n_obs = labels.shape[0]
     log_density = np.empty(n_obs)
-    fill_log_mixture_from(
-        prior, data, log_alone, log_weights, params, -np.inf, log_density
-    )
+    fill_log_mixture_from(prior, data, log_alone, log_weights, params, -np.inf, log_density)
     worst = -np.inf
     for i in range(n_obs):
         worst = max(worst, log_alone[i] - log_density[i])
