@@ -88,7 +88,7 @@ def declare(
     own: dict[str, Any] = {}
     given: dict[str, Any] = {}
     for name, value in arguments.items():
-        if _is_unnamed(value):
+        if is_unnamed(value):
             own[name] = _without_model(name, value, given)
         elif value is not None:
             given[name] = value if isinstance(value, Variable) else as_floats(name, value)
@@ -125,7 +125,7 @@ def _maker_of(dist: Any, arguments: dict[str, Any]) -> tuple[Callable[..., Any],
     )
 
 
-def _is_unnamed(value: Any) -> bool:
+def is_unnamed(value: Any) -> bool:
     """Whether a value is a distribution made by ``.dist()``, not registered in any model."""
     return isinstance(value, Variable) and value.name is None and _is_drawn(value)
 

@@ -16,6 +16,7 @@ from pymc_dpsplit.components.base import Component
 from pymc_dpsplit.components.bernoulli import Bernoulli
 from pymc_dpsplit.components.normal_mean import NormalMean
 from pymc_dpsplit.components.poisson import Poisson
+from pymc_dpsplit.generic.declaration import is_unnamed
 from pymc_dpsplit.generic.renamed import Renamed
 
 # A child of PyMC's logger, so that the message stands among its own.
@@ -73,6 +74,8 @@ def conjugate_family(dist: Any, arguments: Mapping[str, Any]) -> Component | Non
     """
     pair = _PAIRS.get(dist) if isinstance(dist, type) else None
     if pair is None or set(arguments) != {pair.argument, *pair.shared}:
+        return None
+    if any(is_unnamed(arguments[name]) for name in pair.shared):
         return None
     law = arguments[pair.argument]
     op: Any = getattr(getattr(law, "owner", None), "op", None)
