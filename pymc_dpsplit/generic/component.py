@@ -113,7 +113,9 @@ class Component(NonConjugate):
         self._shapes = {name: part.shape for name, part in parts.items()}
         self._shapes |= {name: of.type.shape for name, of in declaration.shared.items()}
         self.likelihood_arguments = tuple(
-            name for name in hyperparameters if name in declaration.arguments
+            name
+            for name, value in hyperparameters.items()
+            if name in declaration.arguments and isinstance(value, Variable)
         )
         _refuse_moving_supports(self._graphs, declaration, hyperparameters)
         self._made: dict[Any, Any] = {}
@@ -130,6 +132,12 @@ class Component(NonConjugate):
         own = ", ".join(self._declaration.own)
         shared = [f"{name}={value!r}" for name, value in self.hyperparameters.items()]
         return f"Component({', '.join([self._declaration.label, own + ' per cluster', *shared])})"
+
+    def __copy__(self) -> "Component":
+        """Copy that shares the compiled functions: one is made for each draw of a variable."""
+        twin: Component = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        return twin
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what belongs to one process: compiled functions."""
@@ -288,9 +296,12 @@ class Component(NonConjugate):
         return self._graphs.log_base_at(natural, values)
 
     def log_density(self, rows: Any, natural: Values, pt: Any) -> Any:
-        blank = {name: np.zeros(self._shapes[name]) for name in self.hyperparameters}
-        held = {name: self.hyperparameters[name] for name in self.likelihood_arguments}
-        return self._graphs.log_density_at(rows, natural, blank | held)
+        # What is a variable of the base measure alone is not in this density, whatever stands for it.
+        held = {
+            name: np.zeros(self._shapes[name]) if isinstance(value, str) else value
+            for name, value in self.hyperparameters.items()
+        }
+        return self._graphs.log_density_at(rows, natural, held)
 
     def log_prior_predictive(
         self, rows: np.ndarray, values: Mapping[str, np.ndarray]

@@ -249,7 +249,9 @@ def test_what_is_not_conjugate_is_left_alone() -> None:
     assert type(component) is dps.Component
     component = dps.Component(pm.Poisson, mu=pm.LogNormal.dist(0.0, 1.0))
     assert type(component) is dps.Component
-    assert type(copy.copy(component)) is dps.Component
+    twin = copy.copy(component)
+    assert type(twin) is dps.Component
+    assert twin._made is component._made
 
 
 def _declare(component: Any, observed: Any) -> None:
