@@ -296,7 +296,7 @@ class Component(NonConjugate):
         return self._graphs.log_base_at(natural, values)
 
     def log_density(self, rows: Any, natural: Values, pt: Any) -> Any:
-        # What is a variable of the base measure alone is not in this density, whatever stands for it.
+        # A variable of the base measure alone is not in this density, whatever stands for it.
         held = {
             name: np.zeros(self._shapes[name]) if isinstance(value, str) else value
             for name, value in self.hyperparameters.items()
