@@ -17,11 +17,11 @@ from pymc_dpsplit.components.spherical_normal import SphericalNormal
 from pymc_dpsplit.components.tied_normal import TiedNormal
 from pymc_dpsplit.estimates.dp_means import dp_means, dp_means_penalty
 from pymc_dpsplit.estimates.map_partition import find_map
-from pymc_dpsplit.generic.component import Component
 from pymc_dpsplit.finite.finite_mixture import finite_mixture
+from pymc_dpsplit.generic.component import Component
 from pymc_dpsplit.mixture import DPMixture
-from pymc_dpsplit.posterior.credible_ball import credible_ball
 from pymc_dpsplit.posterior.compare_samplers import compare_samplers
+from pymc_dpsplit.posterior.credible_ball import credible_ball
 from pymc_dpsplit.posterior.diagnose import diagnose
 from pymc_dpsplit.posterior.labels import sample_labels
 from pymc_dpsplit.posterior.partition_uncertainty import partition_uncertainty
@@ -58,15 +58,14 @@ __all__ = [
     "TiedNormal",
     "compare_samplers",
     "credible_ball",
-    "compare_samplers",
     "diagnose",
     "dp_means",
     "dp_means_penalty",
     "elicit_alpha",
     "find_map",
+    "finite_mixture",
     "partition_uncertainty",
     "plot_clusters",
-    "finite_mixture",
     "plot_density",
     "plot_n_clusters",
     "plot_partition_uncertainty",

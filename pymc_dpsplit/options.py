@@ -58,6 +58,15 @@ def check_integer(name: str, value: Any, least: int) -> None:
         raise ValueError(f"{name}={value!r} is out of range; give an integer of at least {least}.")
 
 
+def refuse_collapsed(kernel: str, name: str, keeps_parameters: bool) -> None:
+    """Refuse the collapsed kernel for a mixture whose parameters cannot be integrated out."""
+    if kernel == "collapsed" and keeps_parameters:
+        raise ValueError(
+            "kernel='collapsed' needs a family whose parameters can be integrated out, which that "
+            f"of {name} is not; leave kernel= out."
+        )
+
+
 def refuse_unknown(given: Any) -> None:
     """Refuse keywords that are neither options nor what PyMC gives to every step.
 

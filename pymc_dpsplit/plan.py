@@ -33,6 +33,9 @@ _FOCUS_FROM_FEATURES = 5
 # Of sparse rows: a multiplication and addition for each entry and cluster, from a table; and a
 # gamma variable for each column and cluster.
 _WORK_PER_ENTRY, _PER_COLUMN = 8.0, 30.0
+# Where densities are PyTensor's: nanoseconds of one, how often a slice sampler evaluates it for
+# each parameter, and an attempt for each row.
+_DENSITY, _STEPS_OF_SLICE, _EVALUATIONS_OF_ATTEMPT = 7.0, 7.0, 40.0
 # Fewer draws say nothing about autocorrelation.
 _LEAST_HISTORY = 50
 
@@ -59,6 +62,12 @@ def _sweep_cost(target: Target, n_clusters: int) -> float:
     # About alpha log(N) atoms are created; some 5 alpha of them are in reach of a tile.
     created = target.alpha * math.log1p(n_obs)
     evaluated = n_clusters + min(created, 5.0 * target.alpha)
+    if isinstance(target.prior, GenericPrior):
+        # A density that PyTensor compiled, for each atom, and then for each step of a slice.
+        n_parameters = target.prior.widths.shape[0]
+        steps = _STEPS_OF_SLICE * n_parameters
+        per_row = 10.0 + _DENSITY * (evaluated + steps)
+        return 2e4 + 2e3 * created + 3e2 * steps * n_clusters + n_obs * per_row
     per_row = 10.0 + 0.05 * work + evaluated * (0.7 + 0.012 * work)
     drawn = (n_clusters + created) * _column_cost(target)
     return 5e3 + 1e3 * created + n_obs * per_row + drawn
@@ -71,6 +80,8 @@ def _visit_cost(work: float, n_clusters: int) -> float:
 def _attempt_cost(target: Target, n_clusters: int) -> float:
     # Large clusters are chosen more often: a typical one has twice the mean size.
     typical = 2.0 * target.data.shape[0] / (n_clusters + 1.0)
+    if isinstance(target.prior, GenericPrior):
+        return 2e5 + _DENSITY * _EVALUATIONS_OF_ATTEMPT * typical
     # Two clusters fitted seven times, and half the time the marginals of all pairs with one.
     columns = (14.0 + n_clusters) * _column_cost(target)
     return 1e4 + (40.0 + _work(target.data)) * typical + columns

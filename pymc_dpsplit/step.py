@@ -21,7 +21,6 @@ from rich.progress import TextColumn
 from rich.table import Column
 
 from pymc_dpsplit import sampler
-from pymc_dpsplit.components.generic import GenericPrior
 from pymc_dpsplit.components.given import given
 from pymc_dpsplit.components.non_conjugate import NonConjugate
 from pymc_dpsplit.data.blocks import column_means
@@ -30,7 +29,7 @@ from pymc_dpsplit.exchange import LikelyRows, exchange, exchange_incomplete, imp
 from pymc_dpsplit.moves.partition import log_n_clusters
 from pymc_dpsplit.moves.slice import slice_draw
 from pymc_dpsplit.moves.start import draw_n_start
-from pymc_dpsplit.options import Options, refuse_unknown
+from pymc_dpsplit.options import Options, refuse_collapsed, refuse_unknown
 from pymc_dpsplit.plan import autocorrelation_time, lengthen, make_plan
 from pymc_dpsplit.report import labels_stat, stats_of, stats_types
 from pymc_dpsplit.threads import new_pool
@@ -192,11 +191,8 @@ class DPSplitMerge(BlockedStep):
         )
         (self.mixture,) = mixtures_of(vars, model)
         refuse_dependents(self.mixture, model)
-        if kernel == "collapsed" and isinstance(self.mixture.component, NonConjugate):
-            raise ValueError(
-                f"kernel='collapsed' needs a family whose parameters can be integrated out, which "
-                f"that of {self.mixture.name} is not; leave kernel= out."
-            )
+        self._keeps_parameters = isinstance(self.mixture.component, NonConjugate)
+        refuse_collapsed(kernel, self.mixture.name, self._keeps_parameters)
         self.vars = [model.rvs_to_values[rv] for rv in self.mixture.owned]
         self.rng = get_random_generator(rng)
         self._reader = reader_of_points(self.mixture, model, compile_kwargs or {})
@@ -206,9 +202,8 @@ class DPSplitMerge(BlockedStep):
         rows = self._reader.read(point).rows
         self._centre(rows)
         self.options.refuse_start_of_other_length(self.mixture.name, rows.shape[0])
-        self._likelihood = (
-            row_likelihood(self.mixture, model, point) if self.mixture.is_latent else None
-        )
+        exchanges_rows = self.mixture.is_latent and not self._keeps_parameters
+        self._likelihood = row_likelihood(self.mixture, model, point) if exchanges_rows else None
         self._incomplete = self.mixture.incomplete()
         self._concentration = concentration_prior(self.mixture, model, point)
         n_labels = rows.shape[0] if self.options.keep_labels else None
@@ -235,8 +230,7 @@ class DPSplitMerge(BlockedStep):
     def _forget(self) -> None:
         """Reset what belongs to one chain."""
         self.labels: np.ndarray | None = None
-        self.n_tune = 0
-        self.n_done = 0
+        self.n_tune = self.n_done = 0
         self.n_iterations = 1
         self.attempts = 0.0
         self.focus: np.ndarray | None = None
@@ -327,8 +321,7 @@ class DPSplitMerge(BlockedStep):
             target, state, total = exchange_incomplete(
                 component, reading.values, target, state, rows, self._incomplete, self.rng
             )
-        kept = isinstance(component, NonConjugate)
-        if self._likelihood is None or not self.options.exchanges or kept:
+        if self._likelihood is None or not self.options.exchanges:
             return target, state, point, total
         self._likelihood.hold(point)
         log_likelihood, single = self._likelihood.evaluate, plan._replace(n_iterations=1)
@@ -369,8 +362,8 @@ class DPSplitMerge(BlockedStep):
         self, target: sampler.Target, point: dict[str, np.ndarray]
     ) -> sampler.ChainState:
         """State of the chain: as it was left, or a new start."""
-        keeps = self._reader.rows_are_fixed or isinstance(target.prior, GenericPrior)
-        if self.labels is not None and keeps and self.totals is not None:
+        goes_on = self._reader.rows_are_fixed or self._keeps_parameters
+        if self.labels is not None and goes_on and self.totals is not None:
             return sampler.ChainState(self.labels, self.totals)
         labels = self._first_labels(point) if self.labels is None else self.labels
         if labels is not None:

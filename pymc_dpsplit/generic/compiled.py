@@ -12,6 +12,7 @@ from typing import Any
 import numba
 import numpy as np
 import pytensor.tensor as pt
+from numba import carray  # type: ignore[attr-defined]
 from numba.core import types
 from pymc.pytensorf import compile as compile_function
 from pymc.pytensorf import reseed_rngs
@@ -53,9 +54,19 @@ class Compiled:
         _KEPT.append(self)
 
     @cached_property
-    def _density(self) -> Any:
+    def _plain_density(self) -> Any:
         graphs = self._graphs
-        density = kernel_of([graphs.block, graphs.theta, graphs.shared], graphs.log_density())
+        return kernel_of([graphs.block, graphs.theta, graphs.shared], graphs.log_density())
+
+    def try_density(self, block: np.ndarray, shared: np.ndarray) -> None:
+        """Evaluate the density where errors can be raised, as they cannot in kernels."""
+        (found,) = self._plain_density(block, np.zeros(self._graphs.n_parameters), shared)
+        if found.shape not in ((1,), block.shape[1:]):
+            raise ValueError(f"{block.shape[1]} rows have densities of shape {found.shape}")
+
+    @cached_property
+    def _density(self) -> Any:
+        graphs, density = self._graphs, self._plain_density
         n_columns, n_parameters, n_shared = (
             self._n_columns, graphs.n_parameters, self._n_shared,
         )  # fmt: skip
@@ -63,9 +74,9 @@ class Compiled:
         @numba.cfunc(types.void(_F64P, types.int64, _F64P, _F64P, _F64P))
         def fill(block, n_rows, theta, shared, out):  # type: ignore[no-untyped-def]
             (found,) = density(
-                numba.carray(block, (n_columns, n_rows)),
-                numba.carray(theta, (n_parameters,)),
-                numba.carray(shared, (n_shared,)),
+                carray(block, (n_columns, n_rows)),
+                carray(theta, (n_parameters,)),
+                carray(shared, (n_shared,)),
             )
             # A density that is the same for all rows has one number.
             for i in range(n_rows):
@@ -81,9 +92,7 @@ class Compiled:
 
         @numba.cfunc(types.void(_F64P, _F64P, _F64P))
         def fill(theta, shared, out):  # type: ignore[no-untyped-def]
-            (found,) = density(
-                numba.carray(theta, (n_parameters,)), numba.carray(shared, (n_shared,))
-            )
+            (found,) = density(carray(theta, (n_parameters,)), carray(shared, (n_shared,)))
             out[0] = found.item()
 
         return fill

@@ -13,8 +13,9 @@ from pymc_dpsplit.components.generic import GenericPrior
 from pymc_dpsplit.components.non_conjugate import NonConjugate
 from pymc_dpsplit.data.fixed_rows import read_only
 from pymc_dpsplit.generic.compiled import N_PILOTS, POOL, Compiled
-from pymc_dpsplit.generic.declaration import declare
+from pymc_dpsplit.generic.declaration import Declaration, declare
 from pymc_dpsplit.generic.graphs import Graphs
+from pymc_dpsplit.generic.recognition import conjugate_family
 from pymc_dpsplit.moves.base_marginal import fill_base_marginal
 
 # Draws from the base measure over which the density of a row is averaged: fewer for many rows.
@@ -48,11 +49,17 @@ class Component(NonConjugate):
 
     Notes
     -----
-    Nothing is integrated out: the parameters of the clusters are part of the state of the chain,
-    moved by slice sampling given the members [1]_.  The density is compiled once by PyTensor's
-    numba backend.  ``{name}_log_joint`` in ``sample_stats`` is the density of data, partition and
-    parameters.  Where a density of a new row is wanted, its part in clusters not yet seen is
-    averaged over a fixed set of draws from the base measure.
+    A conjugate pair (Poisson with gamma, Bernoulli with beta, normal of known `sigma` with normal)
+    is the family of this package that integrates the parameters out; the log says so.
+
+    Else nothing is integrated out: the parameters of the clusters are part of the state of the
+    chain, moved by slice sampling given the members, and by joint splits and merges [1]_.  The
+    density is compiled once by PyTensor's numba backend.  ``{name}_log_joint`` in ``sample_stats``
+    is the density of data, partition and parameters.  Where a density of a new row is wanted, its
+    part in clusters not yet seen is averaged over a fixed set of draws from the base measure.
+
+    A shared argument may be a variable of the model: labels are then in the posterior.  So may an
+    argument of a base measure, as in ``mu=pm.Normal.dist(centre, 3)``, unless it moves its support.
 
     References
     ----------
@@ -78,9 +85,15 @@ class Component(NonConjugate):
     {'beta': 0, 'sigma': 0}
     """
 
+    def __new__(cls, dist: Any = None, /, *, covariates: Any = None, **arguments: Any) -> Any:
+        """Make a component, or the conjugate family that it is; pickling gives no arguments."""
+        found = None if covariates else conjugate_family(dist, arguments)
+        return super().__new__(cls) if found is None else found
+
     def __init__(
         self,
         dist: Callable[..., Any],
+        /,
         *,
         covariates: Mapping[str, Any] | None = None,
         **arguments: Any,
@@ -89,6 +102,8 @@ class Component(NonConjugate):
         super().__init__(hyperparameters)
         self._declaration = declaration
         self._graphs = Graphs(declaration)
+        # Built at once, so that a distribution without a density is refused here.
+        self._graphs.log_density()
         parts = self._graphs.parts
         # What other families know of their class this one knows of itself.
         self.row_ndim = self._graphs.row_ndim  # type: ignore[misc]
@@ -98,8 +113,11 @@ class Component(NonConjugate):
         self._shapes = {name: part.shape for name, part in parts.items()}
         self._shapes |= {name: of.type.shape for name, of in declaration.shared.items()}
         self.likelihood_arguments = tuple(
-            name for name in hyperparameters if name in declaration.arguments
+            name
+            for name, value in hyperparameters.items()
+            if name in declaration.arguments and isinstance(value, Variable)
         )
+        _refuse_moving_supports(self._graphs, declaration, hyperparameters)
         self._made: dict[Any, Any] = {}
 
     @property
@@ -114,6 +132,12 @@ class Component(NonConjugate):
         own = ", ".join(self._declaration.own)
         shared = [f"{name}={value!r}" for name, value in self.hyperparameters.items()]
         return f"Component({', '.join([self._declaration.label, own + ' per cluster', *shared])})"
+
+    def __copy__(self) -> "Component":
+        """Copy that shares the compiled functions: one is made for each draw of a variable."""
+        twin: Component = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        return twin
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what belongs to one process: compiled functions."""
@@ -152,10 +176,26 @@ class Component(NonConjugate):
                 "of covariates for each."
             )
         tried = self._made.get("tried", 0)
+        if not tried:
+            self._refuse_other_shapes(rows)
+        self._made["tried"] = tried + 1
         if np.isfinite(self._numbers).all() and tried < _MOST_TRIED:
-            self._made["tried"] = tried + 1
             self._refuse_impossible(rows)
         return self
+
+    def _refuse_other_shapes(self, rows: np.ndarray) -> None:
+        """Refuse rows that the density cannot be evaluated for."""
+        columns = self._declaration.covariate_columns
+        few = rows[:2] if columns is None else np.column_stack([rows[:2], columns[:2]])
+        numbers = np.nan_to_num(self._numbers, nan=1.0)
+        try:
+            self._compiled(rows.shape[1]).try_density(np.ascontiguousarray(few.T, float), numbers)
+        except (ValueError, TypeError, IndexError) as error:
+            (first, *_) = str(error).splitlines() or [""]
+            raise ValueError(
+                f"observed has {rows.shape[1]} columns, for which {self._declaration.label} cannot "
+                f"be evaluated ({first.rstrip('.')}); give arguments of the length of a row."
+            ) from None
 
     def _refuse_impossible(self, rows: np.ndarray) -> None:
         """Refuse rows that have density 0 in every one of many clusters of the base measure."""
@@ -256,9 +296,12 @@ class Component(NonConjugate):
         return self._graphs.log_base_at(natural, values)
 
     def log_density(self, rows: Any, natural: Values, pt: Any) -> Any:
-        blank = {name: np.zeros(self._shapes[name]) for name in self.hyperparameters}
-        held = {name: self.hyperparameters[name] for name in self.likelihood_arguments}
-        return self._graphs.log_density_at(rows, natural, blank | held)
+        # A variable of the base measure alone is not in this density, whatever stands for it.
+        held = {
+            name: np.zeros(self._shapes[name]) if isinstance(value, str) else value
+            for name, value in self.hyperparameters.items()
+        }
+        return self._graphs.log_density_at(rows, natural, held)
 
     def log_prior_predictive(
         self, rows: np.ndarray, values: Mapping[str, np.ndarray]
@@ -330,6 +373,19 @@ class Component(NonConjugate):
         labels: np.ndarray,
     ) -> np.ndarray:
         raise NotImplementedError("Component refuses rows with missing entries")
+
+
+def _refuse_moving_supports(
+    graphs: Graphs, declaration: Declaration, hyperparameters: Mapping[str, Any]
+) -> None:
+    """Refuse base measures whose support a variable moves: it would move the scale they have."""
+    for name, inputs in graphs.scale_inputs().items():
+        for key, value in hyperparameters.items():
+            if isinstance(value, Variable) and declaration.shared[key] in inputs:
+                raise ValueError(
+                    f"the support of {name} depends on {value.name}, a variable of the model; give "
+                    "it fixed bounds, or a distribution on all real or positive numbers."
+                )
 
 
 def _flat(values: list[Any]) -> np.ndarray:

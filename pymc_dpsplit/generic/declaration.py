@@ -16,6 +16,7 @@ from pymc.pytensorf import rvs_in_graph
 from pytensor.graph.basic import Variable
 from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import ancestors
+from pytensor.tensor.sharedvar import TensorSharedVariable
 
 from pymc_dpsplit.components.arguments import as_floats, shown
 
@@ -87,7 +88,7 @@ def declare(
     own: dict[str, Any] = {}
     given: dict[str, Any] = {}
     for name, value in arguments.items():
-        if _is_unnamed(value):
+        if is_unnamed(value):
             own[name] = _without_model(name, value, given)
         elif value is not None:
             given[name] = value if isinstance(value, Variable) else as_floats(name, value)
@@ -124,25 +125,30 @@ def _maker_of(dist: Any, arguments: dict[str, Any]) -> tuple[Callable[..., Any],
     )
 
 
-def _is_unnamed(value: Any) -> bool:
+def is_unnamed(value: Any) -> bool:
     """Whether a value is a distribution made by ``.dist()``, not registered in any model."""
-    if not isinstance(value, Variable) or value.owner is None or value.name is not None:
-        return False
-    return bool(rvs_in_graph(value)) and value in rvs_in_graph(value)
+    return isinstance(value, Variable) and value.name is None and _is_drawn(value)
+
+
+def _is_drawn(variable: Variable) -> bool:
+    """Whether a variable is itself a distribution."""
+    return variable.owner is not None and variable in rvs_in_graph(variable)
 
 
 def _without_model(name: str, rv: Any, given: dict[str, Any]) -> Any:
     """Add the model variables that a distribution depends on to what is shared; return it."""
     inner = isinstance(rv.owner.op, SymbolicRandomVariable)
     for variable in ancestors([rv]):
-        if variable is rv or variable.owner is None or variable not in rvs_in_graph(variable):
+        is_data = isinstance(variable, TensorSharedVariable)
+        if variable is rv or not (is_data or _is_drawn(variable)):
             continue
-        if variable.name is not None:
-            given[f"{name}_{variable.name.replace('::', '_')}"] = variable
+        if is_data or variable.name is not None:
+            given[f"{name}_{str(variable.name).replace('::', '_')}"] = variable
         elif not inner:
             raise ValueError(
                 f"{name} is a distribution whose own arguments are unnamed distributions; give "
-                "them numbers, or variables declared by name inside the model."
+                "them numbers or variables of the model, or give Component a function of all "
+                "arguments that returns the distribution of a row."
             )
     return rv
 
@@ -151,6 +157,11 @@ def _stand_in(name: str, value: Any, arguments: Mapping[str, Any]) -> Any:
     """Input of graphs that stands for a shared value; whole numbers stay whole."""
     if isinstance(value, Variable):
         tensor: Any = pt.as_tensor(value)
+        if None in tensor.type.shape:
+            raise ValueError(
+                f"{name} is a variable of shape {tensor.type.shape}; give one whose shape is known "
+                "beforehand, by shape= in its declaration."
+            )
         return pt.tensor(name, dtype=tensor.type.dtype, shape=tensor.type.shape)
     is_whole = np.asarray(arguments.get(name)).dtype.kind in "iu"
     return pt.tensor(name, dtype="int64" if is_whole else "float64", shape=np.shape(value))

@@ -15,7 +15,10 @@ import pytensor.tensor as pt
 from pymc.distributions.shape_utils import change_dist_size
 from pytensor.graph.basic import Variable
 from pytensor.graph.replace import clone_replace, graph_replace, vectorize_graph
+from pytensor.graph.traversal import graph_inputs
+from pytensor.tensor.shape import specify_shape
 
+from pymc_dpsplit.components.arguments import shown
 from pymc_dpsplit.generic.declaration import Declaration
 
 
@@ -93,6 +96,16 @@ class Graphs:
         stop = start + int(np.prod(own))
         return Part(rv, value, shape, slice(start, stop), transform)
 
+    def scale_inputs(self) -> dict[str, set[Variable]]:
+        """Inputs on which the unconstrained scale of each part depends."""
+        found: dict[str, set[Variable]] = {}
+        for name, part in self.parts.items():
+            of = self._own[name]
+            if part.transform is not None:
+                of = part.transform.forward(of, *part.rv.owner.inputs)
+            found[name] = set(graph_inputs([of]))
+        return found
+
     def _covariates(self, n_rows: Any) -> Mapping[str, Any]:
         """Inputs that stand for the covariates of some rows."""
         rows = self.declaration.covariates.items()
@@ -115,16 +128,25 @@ class Graphs:
 
     def _row_variable(self, own: Mapping[str, Any], n_rows: Any, covariates: Any) -> Any:
         """Rows of one cluster, as a random variable (n,) or (n, D)."""
-        made = self.declaration.make(**own, **self._shared_arguments(), **covariates)
-        op = getattr(made.owner, "op", None)
+        label = self.declaration.label
+        try:
+            made = self.declaration.make(**own, **self._shared_arguments(), **covariates)
+        except (TypeError, ValueError) as error:
+            given = ", ".join([*own, *self._shared_arguments(), *covariates])
+            (first, *_) = str(error).splitlines() or [""]
+            raise ValueError(
+                f"{label} cannot be made of {given} ({first.rstrip('.')}); give the arguments that "
+                "it takes."
+            ) from None
+        op: Any = getattr(made.owner, "op", None)
         if not hasattr(op, "ndim_supp"):
             raise ValueError(
-                f"{self.declaration.label} returned {made}, which is no distribution; return an "
+                f"{label} returned {shown(made)}, which is no distribution; return an "
                 "unnamed one, made by .dist()."
             )
         if op.ndim_supp > 1 or made.ndim - op.ndim_supp > 1:
             raise ValueError(
-                f"{self.declaration.label} has rows of {made.ndim} dimensions; give a distribution "
+                f"{label} has rows of {made.ndim} dimensions; give a distribution "
                 "of scalars or of vectors, and parameters of one cluster."
             )
         is_batch = made.ndim > op.ndim_supp
@@ -150,7 +172,7 @@ class Graphs:
         for of in self.declaration.shared.values():
             size = int(np.prod(of.type.shape))
             flat = self.shared[start : start + size].reshape(of.type.shape)
-            pairs[of] = pt.specify_shape(flat, of.type.shape).astype(of.type.dtype)
+            pairs[of] = specify_shape(flat, of.type.shape).astype(of.type.dtype)
             start += size
         return pairs
 
@@ -170,8 +192,14 @@ class Graphs:
         covariates = self._covariates_in(self.block[n_data:])
         own = dict(zip(self.parts, self.arguments(), strict=True))
         variable = self._row_variable(own, self.block.shape[1], covariates)
-        value = rows.astype(variable.dtype)
-        return graph_replace([pm.logp(variable, value)], self._unflat(), strict=False)[0]
+        try:
+            density = pm.logp(variable, rows.astype(variable.dtype))
+        except (NotImplementedError, RuntimeError):
+            raise ValueError(
+                f"{self.declaration.label} has no log-probability that PyMC can derive; give a "
+                "distribution that has one, such as pm.CustomDist with logp=."
+            ) from None
+        return graph_replace([density], self._unflat(), strict=False)[0]
 
     def rows(self) -> Any:
         """Rows drawn for the covariates of ``block`` (C, n) under ``theta``."""
@@ -205,7 +233,7 @@ class Graphs:
                 forward = part.transform.forward(forward, *part.rv.owner.inputs)
             columns.append(forward.flatten())
         flat = graph_replace([pt.concatenate(columns)], self._unflat(), strict=False)[0]
-        pairs = {self._own[name]: named[name] for name in self.parts}
+        pairs: dict[Any, Any] = {self._own[name]: named[name] for name in self.parts}
         return vectorize_graph(flat, pairs)
 
     def log_base_at(self, named: Mapping[str, Any], values: Mapping[str, Any]) -> Any:
@@ -227,7 +255,7 @@ class Graphs:
         }
         variable = self._row_variable(self._own, pt.constant(1), covariates)
         density = pm.logp(variable, one.astype(variable.dtype))[0]
-        mapping = {self._own[name]: pt.as_tensor(named[name]) for name in self.parts}
+        mapping: dict[Any, Any] = {of: pt.as_tensor(named[name]) for name, of in self._own.items()}
         mapping[one] = rows[:, None]
         for name, of in covariates.items():
             mapping[of] = pt.constant(self.declaration.covariates[name][:, None])
@@ -240,13 +268,12 @@ class Graphs:
         return graph_replace([graph], pairs, strict=False)[0]
 
 
-def _static_shape(name: str, variable: Variable) -> tuple[int, ...]:
+def _static_shape(name: str, variable: Any) -> tuple[int, ...]:
     """Shape of a variable, which may not depend on anything."""
-    shape: Any = variable.type.shape  # type: ignore[attr-defined]
-    if None not in shape:
-        return tuple(shape)
+    if None not in variable.type.shape:
+        return tuple(variable.type.shape)
     try:
-        return tuple(int(length) for length in variable.shape.eval())  # type: ignore[attr-defined]
+        return tuple(int(length) for length in variable.shape.eval())
     except Exception:
         raise ValueError(
             f"{name} has a shape that depends on other variables; give shape= in its .dist()."

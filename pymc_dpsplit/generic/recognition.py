@@ -1,0 +1,100 @@
+"""Pairs of a distribution and a base measure of which parameters can be integrated out.
+
+Such a component is one of the families of this package, whose kernels are faster and whose moves
+integrate: it is used, and the log says so.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import pymc as pm
+from pymc.pytensorf import rvs_in_graph
+from pytensor.graph.basic import Constant, Variable
+
+from pymc_dpsplit.components.base import Component
+from pymc_dpsplit.components.bernoulli import Bernoulli
+from pymc_dpsplit.components.normal_mean import NormalMean
+from pymc_dpsplit.components.poisson import Poisson
+from pymc_dpsplit.generic.declaration import is_unnamed
+from pymc_dpsplit.generic.renamed import Renamed
+
+# A child of PyMC's logger, so that the message stands among its own.
+_log = logging.getLogger("pymc.dpsplit")
+
+
+class Pair(NamedTuple):
+    """A distribution whose parameter has a conjugate law.
+
+    Attributes
+    ----------
+    argument : str
+        The one that differs by cluster.
+    base : str
+        Name of the op of its law.
+    shared : tuple of str
+        Arguments that must be given beside it.
+    family : callable
+        From the parameters of the law, as the op has them, and the shared arguments, to a family.
+    """
+
+    argument: str
+    base: str
+    shared: tuple[str, ...]
+    family: Callable[..., Component]
+
+
+def _poisson(shape: Any, scale: Any) -> Component:
+    return Renamed(Poisson(shape, 1.0 / scale), "rate", "mu", "pm.Poisson")
+
+
+def _bernoulli(a: Any, b: Any) -> Component:
+    return Renamed(Bernoulli(a, b), "p", "p", "pm.Bernoulli")
+
+
+_PAIRS: dict[Any, Pair] = {
+    pm.Normal: Pair("mu", "normal", ("sigma",), NormalMean),
+    pm.Poisson: Pair("mu", "gamma", (), _poisson),
+    pm.Bernoulli: Pair("p", "beta", (), _bernoulli),
+}
+
+
+def conjugate_family(dist: Any, arguments: Mapping[str, Any]) -> Component | None:
+    """Find the family of this package that a component is, if it is one.
+
+    Parameters
+    ----------
+    dist : type or callable
+    arguments : mapping
+
+    Returns
+    -------
+    Component or None
+        A family with the same law of rows and parameters, these under the names of PyMC.
+    """
+    pair = _PAIRS.get(dist) if isinstance(dist, type) else None
+    if pair is None or set(arguments) != {pair.argument, *pair.shared}:
+        return None
+    if any(is_unnamed(arguments[name]) for name in pair.shared):
+        return None
+    law = arguments[pair.argument]
+    op: Any = getattr(getattr(law, "owner", None), "op", None)
+    if getattr(op, "name", None) != pair.base or law.name is not None or law.type.ndim:
+        return None
+    parameters = [_number(of) for of in op.dist_params(law.owner)]
+    if any(isinstance(of, Variable) and (of.type.ndim or rvs_in_graph(of)) for of in parameters):
+        # Variables of a model, and what has a shape, are left to the general way.
+        return None
+    family = pair.family(*parameters, *(arguments[name] for name in pair.shared))
+    _log.info(
+        "Component(pm.%s, %s=%s) is conjugate: %s, whose parameters can be integrated out.",
+        dist.__name__, pair.argument, f"pm.{pair.base.capitalize()}.dist(...)", family,
+    )  # fmt: skip
+    return family
+
+
+def _number(of: Any) -> Any:
+    """Value of an expression of numbers alone; other expressions as they are."""
+    if isinstance(of, Constant):
+        return float(of.data) if of.data.ndim == 0 else of
+    return of if rvs_in_graph(of) or of.type.ndim else float(of.eval())

@@ -1,0 +1,111 @@
+"""A family of vectors, used for scalars and under the argument names of PyMC."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from pymc_dpsplit.components.base import Component, Values
+
+
+class Renamed(Component):
+    """A family whose only parameter has another name, for rows that are scalars.
+
+    Parameters
+    ----------
+    family : Component
+        Of vectors with independent columns, one parameter for each.
+    own, name : str
+        Its name of the parameter, and the one it has here.
+    label : str
+        How `repr` names it.
+    """
+
+    def __init__(self, family: Component, own: str, name: str, label: str) -> None:
+        super().__init__(family.hyperparameters)
+        self._family, self._own, self._name, self._label = family, own, name, label
+        # What other families know of their class this one knows of itself.
+        self.row_ndim = 0  # type: ignore[misc]
+        self.is_discrete = family.is_discrete  # type: ignore[misc]
+        self.is_bounded = family.is_bounded  # type: ignore[misc]
+        self.examples = family.examples  # type: ignore[misc]
+        self.parameters = self.natural_ndims = {name: 0}  # type: ignore[misc]
+
+    def __repr__(self) -> str:
+        return f"{super().__repr__()}, for {self._label}".replace("Renamed", self._family_name)
+
+    @property
+    def _family_name(self) -> str:
+        return type(self._family).__name__
+
+    @classmethod
+    def from_data(cls, observed: Any) -> "Renamed":
+        raise ValueError("a renamed family has no hyperparameters of its own; take the family's.")
+
+    def suited_to(self, rows: np.ndarray) -> "Renamed":
+        self._family.suited_to(rows)
+        return self
+
+    def hyperparameter_ndims(self) -> dict[str, int]:
+        return dict.fromkeys(self.hyperparameters, 0)
+
+    def check(self, values: Values, n_features: int) -> dict[str, np.ndarray]:
+        checked = self._family.check(values, 1)
+        return {name: value.reshape(()) for name, value in checked.items()}
+
+    def prior(self, values: Mapping[str, np.ndarray], shift: np.ndarray) -> Any:
+        return self._family.prior(_columns(values), shift)
+
+    def _inward(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        return {self._own: parameters[self._name][:, None]}
+
+    def _outward(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        return {self._name: parameters[self._own][:, 0]}
+
+    def unpack(self, params: np.ndarray, shift: np.ndarray) -> dict[str, np.ndarray]:
+        return self._outward(self._family.unpack(params, shift))
+
+    def pack(self, parameters: Mapping[str, np.ndarray], shift: np.ndarray) -> np.ndarray:
+        return self._family.pack(self._inward(parameters), shift)
+
+    def central(self, values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        return {self._name: self._family.central(_columns(values))[self._own][0]}
+
+    def natural(self, parameters: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        return dict(parameters)
+
+    def log_base(self, natural: Values, values: Values, pt: Any) -> Any:
+        inner = self._family.natural(self._inward(natural))
+        return self._family.log_base(inner, {key: value[None] for key, value in values.items()}, pt)
+
+    def log_density(self, rows: Any, natural: Values, pt: Any) -> Any:
+        return self._family.log_density(rows[:, None], self._inward(natural), pt)
+
+    def draw_base(
+        self, rng: np.random.Generator, values: Mapping[str, np.ndarray], size: int
+    ) -> dict[str, np.ndarray]:
+        return self._outward(self._family.draw_base(rng, _columns(values), size))
+
+    def draw_rows(
+        self,
+        rng: np.random.Generator,
+        parameters: Mapping[str, np.ndarray],
+        labels: np.ndarray,
+    ) -> np.ndarray:
+        return self._family.draw_rows(rng, self._inward(parameters), labels)[:, 0]
+
+    def draw_missing(
+        self,
+        rng: np.random.Generator,
+        rows: np.ndarray,
+        is_missing: np.ndarray,
+        parameters: Mapping[str, np.ndarray],
+        labels: np.ndarray,
+    ) -> np.ndarray:
+        known = rng, rows, is_missing
+        return self._family.draw_missing(*known, self._inward(parameters), labels)
+
+
+def _columns(values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Hyperparameters of one column."""
+    return {name: np.atleast_1d(value) for name, value in values.items()}

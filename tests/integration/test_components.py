@@ -1,0 +1,327 @@
+"""`Component`: densities, sampling and errors, for each kind of distribution."""
+
+import copy
+import logging
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import cloudpickle
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import pymc_dpsplit as dps
+from pymc_dpsplit import sampler
+from pymc_dpsplit.components.arguments import rows_of
+from pymc_dpsplit.components.generic import sum_log_density
+from pymc_dpsplit.moves.kept_parameters import gather_columns
+from tests.support.components import DECLARED, N_ROWS, draw_laplace
+
+_SAMPLING: dict[str, Any] = {
+    "draws": 20, "tune": 20, "chains": 1, "cores": 1, "random_seed": 1, "progressbar": False,
+    "compute_convergence_checks": False,
+}  # fmt: skip
+
+
+def densities_by_address(component: Any, prior: Any, rows: np.ndarray, theta: Any) -> np.ndarray:
+    """Log density of each row, as kernels find it."""
+    n_columns = rows.shape[1] + prior.covariates.shape[1]
+    block, out = np.empty(len(rows) * n_columns), np.empty(len(rows))
+    gather_columns(prior, rows, np.arange(len(rows)), block)
+    sum_log_density(prior, block, len(rows), theta, out)
+    return out
+
+
+def suitable(component: Any, prior: Any, rows: np.ndarray) -> np.ndarray:
+    """Parameters (3, P), of those that fits start from, under which the rows are likeliest."""
+    every = [densities_by_address(component, prior, rows, theta) for theta in prior.pilots]
+    return prior.pilots[np.argsort(np.nan_to_num(every, nan=-1e9, neginf=-1e9).sum(1))[-3:]]
+
+
+def reference_density(component: Any, parameters: dict[str, Any], rows: np.ndarray) -> np.ndarray:
+    """Log density of each row, as `pm.logp` evaluates it."""
+    declaration = component._declaration
+    shared = {name: np.asarray(v) for name, v in component.hyperparameters.items()}
+    shared = {name: int(v) if name == "n" else v for name, v in shared.items()}
+    made = declaration.make(**parameters, **shared, **declaration.covariates)
+    value = rows if component.row_ndim else rows[:, 0]
+    return pm.logp(made, value.astype(made.dtype)).eval()
+
+
+def assert_same_density(found: np.ndarray, expected: np.ndarray) -> None:
+    """Compare log densities, where PyTensor's two ways of evaluating them are both exact.
+
+    Far out, as in log(1 + erf(x)) of a skew normal, one of them has lost its digits.
+    """
+    is_near = expected > -30.0
+    assert is_near.any()
+    assert_allclose(found[is_near], expected[is_near], rtol=1e-6)
+    assert (found[~is_near] < -29.0).all()
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_density_is_that_of_pymc_and_chain_runs(name: str) -> None:
+    component, rows = DECLARED[name].make(), DECLARED[name].rows
+    data = rows_of(rows, component.row_ndim)
+    component = component.suited_to(data)
+    values = component.check(component.hyperparameters, data.shape[1])
+    prior = component.prior(values, data.mean(axis=0))
+    thetas = suitable(component, prior, data)
+    params = np.column_stack([np.zeros(3), thetas])
+    named = component.unpack(params, prior.shift)
+    assert_allclose(component.pack(named, prior.shift), params, rtol=1e-6, atol=1e-9)
+    for k in range(3):
+        found = densities_by_address(component, prior, data, thetas[k])
+        own = {key: value[k] for key, value in named.items()}
+        assert_same_density(found, reference_density(component, own, data))
+    target = sampler.Target(prior, data, 1.0)
+    rng = np.random.default_rng(1)
+    state = sampler.start(target, rng)
+    plan = sampler.Plan(5, 1.0, np.empty(0, np.int64))
+    for form in (sampler.GREEDY, sampler.KERNELS["exact"]):
+        for _ in range(4):
+            state, _ = sampler.advance(form, target, state, rng, plan)
+    assert_array_equal(np.bincount(state.labels), state.stats[:, 0])
+    assert np.isfinite(state.stats).all()
+    drawn = component.draw_rows(rng, named, np.arange(len(rows)) % 3)
+    assert drawn.shape == rows.shape
+
+
+@pytest.mark.parametrize("name", ["SkewNormal", "regression", "MvStudentT"])
+def test_graphs_agree_with_kernels(name: str) -> None:
+    component, rows = DECLARED[name].make(), DECLARED[name].rows
+    data = rows_of(rows, component.row_ndim)
+    values = component.check(component.hyperparameters, data.shape[1])
+    prior = component.prior(values, data.mean(axis=0))
+    thetas = suitable(component, prior, data)
+    named = component.unpack(np.column_stack([np.zeros(3), thetas]), prior.shift)
+    labels = np.arange(len(rows)) % 3
+    at = {key: pt.as_tensor(value[labels]) for key, value in named.items()}
+    found = component.log_density(pt.as_tensor(rows), at, pt).eval()
+    every = [densities_by_address(component, prior, data, theta) for theta in thetas]
+    assert_same_density(np.array(every)[labels, np.arange(len(rows))], found)
+
+
+def test_base_density_is_that_of_the_arguments() -> None:
+    component = DECLARED["StudentT"].make()
+    named = {"mu": np.array([0.5, -1.0]), "sigma": np.array([1.0, 2.5])}
+    expected = pm.logp(pm.Normal.dist(0.0, 3.0), named["mu"]).eval()
+    expected = expected + pm.logp(pm.HalfNormal.dist(2.0), named["sigma"]).eval()
+    values = component.check(component.hyperparameters, 1)
+    assert_allclose(component.log_base(named, values, pt).eval(), expected)
+
+
+def test_prior_predictive_is_an_average_over_the_base_measure() -> None:
+    component = dps.Component(pm.Laplace, mu=pm.Normal.dist(0.0, 1.0), b=1.0)
+    x = np.array([[0.3], [2.0]])
+    nodes = np.linspace(-9.0, 9.0, 4001)
+    weights = np.exp(-0.5 * nodes**2) / np.sqrt(2.0 * np.pi) * (nodes[1] - nodes[0])
+    exact = np.exp(-np.abs(x - nodes)) @ weights / 2.0
+    values = component.check(component.hyperparameters, 1)
+    found = np.exp(component.log_prior_predictive(x, values))
+    # 4096 draws: five standard errors are some three percent here.
+    assert_allclose(found, exact, rtol=0.04)
+
+
+def sampled(name: str, **options: Any) -> tuple[Any, pm.Model]:
+    with pm.Model() as model:
+        dps.DPMixture("x", 1.0, DECLARED[name].make(), observed=DECLARED[name].rows)
+        return pm.sample(**{**_SAMPLING, **options}), model
+
+
+def test_trace_and_what_is_read_off_it() -> None:
+    idata, model = sampled("regression")
+    posterior = idata["posterior"]
+    assert posterior["x_beta"].dims == ("chain", "draw", "x_cluster", "x_beta_dim_0")
+    assert (posterior["x_sigma"].to_numpy()[~np.isnan(posterior["x_sigma"])] > 0).all()
+    labels = dps.sample_labels(idata, model, random_seed=1)
+    assert labels.shape == (1, 20, N_ROWS)
+    pm.compute_log_likelihood(idata, model=model, progressbar=False)
+    assert np.isfinite(idata["log_likelihood"]["x"]).all()
+    with model:
+        drawn = pm.sample_posterior_predictive(idata, random_seed=1, progressbar=False)
+    assert drawn["posterior_predictive"]["x"].shape == (1, 20, N_ROWS)
+
+
+def test_same_seed_same_draws_for_threads_processes_and_pickles() -> None:
+    once, _ = sampled("StudentT", chains=2)
+    again, _ = sampled("StudentT", chains=2, cores=2, mp_ctx="spawn", dpsplit={"threads": 2})
+    for name in once["posterior"].data_vars:
+        assert_array_equal(once["posterior"][name], again["posterior"][name])
+
+
+def test_threads_share_a_sweep_without_changing_it() -> None:
+    component, rng = DECLARED["StudentT"].make(), np.random.default_rng(4)
+    rows = rng.normal(size=(9000, 1))
+    target = sampler.Target(
+        component.prior({"nu": np.array(4.0)}, np.zeros(1)), rows_of(rows, 1), 1.0
+    )
+    state, plan = sampler.start(target, rng, 3), sampler.Plan(2, 1.0, np.empty(0, np.int64))
+    form = sampler.KERNELS["exact"]
+    alone, _ = sampler.advance(form, target, state, np.random.default_rng(5), plan)
+    with ThreadPoolExecutor(2) as pool:
+        shared, _ = sampler.advance(form, target, state, np.random.default_rng(5), plan, pool)
+    assert_array_equal(alone.labels, shared.labels)
+    assert_array_equal(alone.stats, shared.stats)
+
+
+def test_component_is_pickled_without_addresses() -> None:
+    component = DECLARED["Censored"].make()
+    component.prior({}, np.zeros(1))
+    read = pickle.loads(cloudpickle.dumps(component))
+    assert not read._made
+    assert repr(read) == repr(component)
+    assert read.prior({}, np.zeros(1)).widths == pytest.approx(
+        component.prior({}, np.zeros(1)).widths
+    )
+
+
+def test_shared_argument_may_be_a_variable() -> None:
+    with pm.Model() as model:
+        nu = pm.Gamma("nu", 4, 1)
+        component = dps.Component(
+            pm.StudentT, nu=nu, mu=pm.Normal.dist(0, 3), sigma=pm.HalfNormal.dist(1)
+        )
+        dps.DPMixture("x", 1.0, component, observed=DECLARED["StudentT"].rows)
+        idata = pm.sample(**_SAMPLING)
+    assert idata["posterior"]["x_labels"].shape == (1, 20, N_ROWS)
+    assert idata["posterior"]["nu"].to_numpy().std() > 0
+    pm.compute_log_likelihood(idata, model=model, progressbar=False)
+    assert np.isfinite(idata["log_likelihood"]["x"]).all()
+
+
+def test_base_measure_may_hold_a_variable() -> None:
+    with pm.Model():
+        centre = pm.Normal("centre", 0, 5)
+        component = dps.Component(
+            pm.StudentT, nu=4, mu=pm.Normal.dist(centre, 3), sigma=pm.HalfNormal.dist(1)
+        )
+        dps.DPMixture("x", 1.0, component, observed=DECLARED["StudentT"].rows)
+        idata = pm.sample(**_SAMPLING)
+    assert "x_labels" not in idata["posterior"]
+    assert idata["posterior"]["centre"].to_numpy().std() > 0
+
+
+@pytest.mark.parametrize(
+    ("dist", "arguments", "family"),
+    [
+        (pm.Poisson, {"mu": lambda: pm.Gamma.dist(2.0, 0.5)}, "Poisson"),
+        (pm.Bernoulli, {"p": lambda: pm.Beta.dist(2.0, 3.0)}, "Bernoulli"),
+        (pm.Normal, {"mu": lambda: pm.Normal.dist(1.0, 2.0), "sigma": 0.5}, "NormalMean"),
+    ],
+)
+def test_conjugate_pair_is_recognised(
+    dist: Any, arguments: dict[str, Any], family: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    given = {name: of() if callable(of) else of for name, of in arguments.items()}
+    with caplog.at_level(logging.INFO, logger="pymc.dpsplit"):
+        component = dps.Component(dist, **given)
+    assert family in repr(component)
+    assert family in caplog.text
+    name, rng = next(iter(arguments)), np.random.default_rng(3)
+    values = component.check(component.hyperparameters, 1)
+    drawn = component.draw_base(rng, values, 5)
+    law = arguments[name]()
+    assert_allclose(
+        component.log_base(component.natural(drawn), values, pt).eval(),
+        pm.logp(law, drawn[name]).eval(),
+    )
+    labels = np.arange(5)
+    rows = component.draw_rows(rng, drawn, labels)
+    of_rows = dist.dist(**{**given, name: drawn[name]})
+    assert_allclose(
+        component.log_density(pt.as_tensor(rows), component.natural(drawn), pt).eval(),
+        pm.logp(of_rows, rows.astype(of_rows.dtype)).eval(),
+    )
+    params = component.pack(drawn, np.zeros(1))
+    assert_allclose(component.unpack(params, np.zeros(1))[name], drawn[name])
+    with pm.Model():
+        dps.DPMixture("x", 1.0, component, observed=rows)
+        idata = pm.sample(**_SAMPLING)
+    assert f"x_{name}" in idata["posterior"]
+
+
+def test_what_is_not_conjugate_is_left_alone() -> None:
+    component = dps.Component(pm.Normal, mu=pm.Normal.dist(), sigma=pm.HalfNormal.dist())
+    assert type(component) is dps.Component
+    component = dps.Component(pm.Poisson, mu=pm.LogNormal.dist(0.0, 1.0))
+    assert type(component) is dps.Component
+    twin = copy.copy(component)
+    assert type(twin) is dps.Component
+    assert twin._made is component._made
+
+
+def _declare(component: Any, observed: Any) -> None:
+    with pm.Model():
+        dps.DPMixture("x", 1.0, component, observed=observed)
+
+
+ERRORS: dict[str, tuple[Any, str]] = {
+    "support": (
+        lambda: _declare(DECLARED["Gamma"].make(), [1.0, -2.0, 3.0]),
+        "observed has -2.0 in row 1",
+    ),
+    "not whole": (
+        lambda: _declare(DECLARED["NegativeBinomial"].make(), [1.0, 2.5]),
+        "give whole numbers",
+    ),
+    "negative counts": (
+        lambda: _declare(DECLARED["NegativeBinomial"].make(), [1.0, -2.0]),
+        "observed has -2.0 in row 1",
+    ),
+    "missing": (
+        lambda: _declare(DECLARED["StudentT"].make(), [1.0, np.nan]),
+        "missing entries",
+    ),
+    "nothing per cluster": (
+        lambda: dps.Component(pm.StudentT, nu=4, mu=0.0, sigma=1.0),
+        "no argument of pm.StudentT differs by cluster",
+    ),
+    "no distribution": (lambda: dps.Component(3.0, mu=pm.Normal.dist()), "a class of PyMC"),
+    "returns no distribution": (
+        lambda: dps.Component(lambda mu: mu + 1.0, mu=pm.Normal.dist()), "no distribution"
+    ),
+    "discrete base": (
+        lambda: dps.Component(pm.Normal, mu=pm.Poisson.dist(2.0), sigma=1.0), "discrete"
+    ),
+    "nested": (
+        lambda: dps.Component(
+            pm.Normal, mu=pm.Normal.dist(pm.Normal.dist(), 1.0), sigma=pm.HalfNormal.dist()
+        ),
+        "unnamed distributions",
+    ),
+    "unknown argument": (
+        lambda: dps.Component(pm.StudentT, nu=4, mean=pm.Normal.dist()), "mean"
+    ),
+    "no log probability": (
+        lambda: dps.Component(pm.CustomDist, mu=pm.Normal.dist(), random=draw_laplace),
+        "no log-probability",
+    ),
+    "too few columns": (
+        lambda: _declare(DECLARED["MvStudentT"].make(), np.zeros((7, 3))), "has 3 columns"
+    ),
+    "covariates": (
+        lambda: _declare(DECLARED["regression"].make(), np.zeros(7)), "give one row"
+    ),
+    "collapsed": (
+        lambda: sampled("StudentT", dpsplit={"kernel": "collapsed"}), "integrated out"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", ERRORS)
+def test_fault_is_named(fault: str) -> None:
+    act, words = ERRORS[fault]
+    with pytest.raises(ValueError, match=words) as raised:
+        act()
+    assert "\n" not in str(raised.value)
+
+
+def test_registered_variable_is_not_drawn_per_cluster() -> None:
+    with pm.Model():
+        mu = pm.Normal("mu", 0, 10)
+        with pytest.raises(ValueError, match="which all clusters share"):
+            dps.Component(pm.StudentT, nu=4, mu=mu, sigma=1.0)
