@@ -9,7 +9,7 @@ import pymc as pm
 import pytensor.tensor as pt
 from pymc.model import Model
 from pymc.pytensorf import rvs_in_graph
-from pytensor.graph.basic import Variable
+from pytensor.graph.basic import Constant, Variable
 
 from pymc_dpsplit.components.arguments import positive_scalar, rows_of
 from pymc_dpsplit.components.base import Component
@@ -204,7 +204,7 @@ def _checked_dims(
 def _at_initial_point(graphs: Sequence[Any], model: Model) -> list[np.ndarray]:
     """Values of graphs that may depend on variables of the model."""
     if not rvs_in_graph(graphs):
-        return [graph.eval() for graph in graphs]
+        return [of.data if isinstance(of, Constant) else of.eval() for of in graphs]
     replaced = model.replace_rvs_by_values(graphs)
     evaluate = model.compile_fn(replaced, inputs=model.value_vars, on_unused_input="ignore")
     return evaluate(model.initial_point())
@@ -248,7 +248,7 @@ def _signature(form: NutsForm) -> str:
 
 def _log_density(form: NutsForm, value: Any, log_weights: Any, *inputs: Any) -> Any:
     """Log density (N,) of rows with the labels summed out."""
-    return pm.math.logsumexp(log_weights + form.log_density(value, *inputs), axis=1, keepdims=False)
+    return pm.math.logsumexp(log_weights + form.log_density(value, *inputs), axis=1)
 
 
 def _draw(form: NutsForm, log_weights: Any, *inputs_and_size: Any) -> Any:

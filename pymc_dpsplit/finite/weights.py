@@ -73,4 +73,4 @@ def _draw_log_odds(a: Any, b: Any, size: Any) -> Any:
 def _draw_log_gamma(shape: Any, size: Any) -> Any:
     """Draw by G(a) = G(a + 1) U^(1/a), as a gamma of small shape underflows."""
     above = pm.Gamma.dist(shape + 1.0, 1.0, size=size)
-    return pt.log(above) - pm.Exponential.dist(1.0, size=size) / shape
+    return pt.log(above) - pm.Exponential.dist(shape, size=size)

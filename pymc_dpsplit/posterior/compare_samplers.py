@@ -170,7 +170,11 @@ def compare_samplers(
     alpha = _checked_alpha(alpha)
     settings = _checked_settings(draws, tune, chains, cores, target_accept)
     chosen, remarks = _checked_samplers(samplers)
-    jobs = _jobs(rows, component, alpha, _checked_numbers(n_components), chosen, weights)
+    numbers = _checked_numbers(n_components)
+    try:
+        jobs = _jobs(rows, component, alpha, numbers, chosen, weights)
+    except ValueError as error:
+        raise ValueError(str(error).removeprefix(f"{_NAME}: ")) from None
     rng = np.random.default_rng(random_seed)
     found, traces = [], {}
     for job in jobs:

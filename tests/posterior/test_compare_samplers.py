@@ -110,7 +110,7 @@ FAULTS = {
     "hyperprior": ({"component": "variable"}, "makes models of its own"),
     "samplers": ({"samplers": ["stan"]}, "samplers=.*is not known"),
     "n_components": ({"n_components": (2, 0)}, "give integers from 1"),
-    "weights": ({"weights": "even"}, "weights='even' is not known"),
+    "weights": ({"weights": "even"}, "^weights='even' is not known"),
     "held_out": ({"held_out": [np.nan, 1.0]}, "held_out has 1 NaN"),
     "draws": ({"draws": 2}, "draws=2 will not do; give an integer from 4"),
     "alpha": ({"alpha": 0.0}, "alpha=0.0 must be positive"),
