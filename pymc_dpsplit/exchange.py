@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_dpsplit import sampler
-from pymc_dpsplit.components.base import Component
+from pymc_dpsplit.components.declaration import Component
 from pymc_dpsplit.components.given import given
 from pymc_dpsplit.moves.forward import draw_labelled_rows, draw_labels, with_new_clusters
 from pymc_dpsplit.moves.patterns import Incomplete, log_density_of_present

@@ -12,7 +12,7 @@ from pytensor.graph.basic import Variable
 from pytensor.tensor.random.variable import shared_rng
 
 from pymc_dpsplit.components.arguments import positive_scalar
-from pymc_dpsplit.components.base import Component
+from pymc_dpsplit.components.declaration import Component
 from pymc_dpsplit.variables import MissingEntries, MixtureRows, RandomMeasure
 from pymc_dpsplit.variables.hyperparameters import (
     checked_hyperparameters,

@@ -18,6 +18,7 @@ from scipy import special
 from pymc_dpsplit.components import base
 from pymc_dpsplit.components.arguments import positive_vector, refuse_where, rows_of
 from pymc_dpsplit.components.by_column import DiscreteByColumn
+from pymc_dpsplit.components.declaration import Values
 from pymc_dpsplit.kernels.jit import kernel
 from pymc_dpsplit.kernels.linear import fill_log_linear
 from pymc_dpsplit.kernels.random import draw_log_gamma
@@ -107,7 +108,7 @@ class Bernoulli(DiscreteByColumn):
         refuse_where(lambda x: (x != 0) & (x != 1), rows, "give 0 and 1, or truth values")
         return self
 
-    def check(self, values: base.Values, n_features: int) -> dict[str, np.ndarray]:
+    def check(self, values: Values, n_features: int) -> dict[str, np.ndarray]:
         return {name: positive_vector(name, values[name], n_features) for name in ("a", "b")}
 
     def prior(self, values: Mapping[str, np.ndarray], shift: np.ndarray) -> BernoulliPrior:
@@ -123,14 +124,14 @@ class Bernoulli(DiscreteByColumn):
     def central(self, values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         return {"p": np.clip(values["a"] / (values["a"] + values["b"]), _LOWEST, _HIGHEST)}
 
-    def log_base(self, natural: base.Values, values: base.Values, pt: Any) -> Any:
+    def log_base(self, natural: Values, values: Values, pt: Any) -> Any:
         """Log density of the probabilities, eq. (42)."""
         p, a, b = natural["p"], values["a"], values["b"]
         normaliser = pt.gammaln(a + b) - pt.gammaln(a) - pt.gammaln(b)
         terms = normaliser + (a - 1.0) * pt.log(p) + (b - 1.0) * pt.log1p(-p)
         return terms.sum(axis=1)
 
-    def log_density(self, rows: Any, natural: base.Values, pt: Any) -> Any:
+    def log_density(self, rows: Any, natural: Values, pt: Any) -> Any:
         p = natural["p"]
         return (rows * pt.log(p) + (1.0 - rows) * pt.log1p(-p)).sum(axis=1)
 

@@ -10,10 +10,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from pymc_dpsplit.components import base
+from pymc_dpsplit.components.declaration import Component
 
 
-class DiscreteByColumn(base.Component):
+class DiscreteByColumn(Component):
     """A discrete family whose columns are independent given the cluster, as under its base."""
 
     row_ndim: ClassVar[int] = 1

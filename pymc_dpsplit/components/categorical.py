@@ -26,6 +26,7 @@ from pymc_dpsplit.components.category_weights import (
     weights_by_column,
     without_absent,
 )
+from pymc_dpsplit.components.declaration import Values
 from pymc_dpsplit.data.blocks import highest_of
 from pymc_dpsplit.kernels.jit import kernel
 from pymc_dpsplit.kernels.lookup import fill_log_lookup
@@ -140,7 +141,7 @@ class Categorical(DiscreteByColumn):
         known = self.n_categories
         return {} if known is None else {"category": int(known.max())}
 
-    def check(self, values: base.Values, n_features: int) -> dict[str, np.ndarray]:
+    def check(self, values: Values, n_features: int) -> dict[str, np.ndarray]:
         return {"beta": weights_by_column(values["beta"], n_features, self.n_categories)}
 
     def _beta(self, values: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -172,7 +173,7 @@ class Categorical(DiscreteByColumn):
         beta = self._beta(values)
         return {"p": beta / beta.sum(1, keepdims=True)}
 
-    def log_base(self, natural: base.Values, values: base.Values, pt: Any) -> Any:
+    def log_base(self, natural: Values, values: Values, pt: Any) -> Any:
         """Log density of the probabilities but the last of each column, eq. (44)."""
         p, beta = natural["p"], values["beta"]
         is_there = pt.gt(p, 0.0)
@@ -182,7 +183,7 @@ class Categorical(DiscreteByColumn):
         terms = (exponent - 1.0) * pt.log(pt.where(is_there, p, 1.0)) - pt.gammaln(exponent)
         return pt.gammaln(present.sum(axis=2)).sum(axis=1) + terms.sum(axis=2).sum(axis=1)
 
-    def log_density(self, rows: Any, natural: base.Values, pt: Any) -> Any:
+    def log_density(self, rows: Any, natural: Values, pt: Any) -> Any:
         codes = rows.astype("int64").reshape((rows.shape[0], -1, 1))
         return pt.log(pt.take_along_axis(natural["p"], codes, 2)).sum(axis=2).sum(axis=1)
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from pymc_dpsplit.components.arguments import shown
-from pymc_dpsplit.components.base import Component
+from pymc_dpsplit.components.declaration import Component
 
 
 def is_table(observed: Any) -> bool:

@@ -17,6 +17,7 @@ import numpy as np
 
 from pymc_dpsplit.components import base
 from pymc_dpsplit.components.arguments import positive_vector, real_vector, rows_of
+from pymc_dpsplit.components.declaration import Component, Values
 from pymc_dpsplit.data.blocks import moments_of
 from pymc_dpsplit.kernels.diagonal import fill_log_independent
 from pymc_dpsplit.kernels.jit import kernel
@@ -40,7 +41,7 @@ class DiagNormalPrior(NamedTuple):
     b0: np.ndarray
 
 
-class DiagNormal(base.Component):
+class DiagNormal(Component):
     """Normal-inverse-gamma clusters, independent over features.
 
     Per feature, ``sigma^2 ~ InvGamma(a0, b0)``, ``mu | sigma^2 ~ N(mu0, sigma^2 / kappa0)`` and
@@ -110,7 +111,7 @@ class DiagNormal(base.Component):
     def hyperparameter_ndims(self) -> dict[str, int]:
         return dict.fromkeys(self.hyperparameters, self.row_ndim)
 
-    def check(self, values: base.Values, n_features: int) -> dict[str, np.ndarray]:
+    def check(self, values: Values, n_features: int) -> dict[str, np.ndarray]:
         checked = {"mu0": real_vector("mu0", values["mu0"], n_features)}
         for name in ("kappa0", "a0", "b0"):
             checked[name] = positive_vector(name, values[name], n_features)
@@ -140,7 +141,7 @@ class DiagNormal(base.Component):
     def natural(self, parameters: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         return dict(parameters)
 
-    def log_base(self, natural: base.Values, values: base.Values, pt: Any) -> Any:
+    def log_base(self, natural: Values, values: Values, pt: Any) -> Any:
         """Log density of mu and sigma, eq. (29)."""
         mu, sigma = natural["mu"], natural["sigma"]
         mu0, kappa0, a0, b0 = (values[name] for name in ("mu0", "kappa0", "a0", "b0"))
@@ -159,7 +160,7 @@ class DiagNormal(base.Component):
         )
         return (log_mu + log_sigma).reshape((mu.shape[0], -1)).sum(axis=1)
 
-    def log_density(self, rows: Any, natural: base.Values, pt: Any) -> Any:
+    def log_density(self, rows: Any, natural: Values, pt: Any) -> Any:
         scaled = (rows - natural["mu"]) / natural["sigma"]
         terms = -0.5 * (scaled**2 + _LOG_2PI) - pt.log(natural["sigma"])
         return terms.reshape((rows.shape[0], -1)).sum(axis=1)

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pymc_dpsplit.components.arguments import refuse_where, rows_of
-from pymc_dpsplit.components.base import Component, Values
+from pymc_dpsplit.components.declaration import Component, Values
 from pymc_dpsplit.components.gamma import Gamma, GammaPrior
 from pymc_dpsplit.data.blocks import moments_of
 

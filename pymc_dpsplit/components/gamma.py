@@ -18,6 +18,7 @@ from scipy import special
 
 from pymc_dpsplit.components import base
 from pymc_dpsplit.components.arguments import positive_vector, refuse_where, rows_of
+from pymc_dpsplit.components.declaration import Component, Values
 from pymc_dpsplit.data.blocks import moments_of
 from pymc_dpsplit.kernels.jit import kernel
 from pymc_dpsplit.kernels.linear import fill_log_linear
@@ -41,7 +42,7 @@ class GammaPrior(NamedTuple):
     b: np.ndarray
 
 
-class Gamma(base.Component):
+class Gamma(Component):
     """Gamma clusters of vectors of positive numbers that differ in their rates alone.
 
     Per column, ``rate ~ Gamma(a, b)`` with shape a and rate b, and observations of the cluster are
@@ -126,7 +127,7 @@ class Gamma(base.Component):
     def hyperparameter_ndims(self) -> dict[str, int]:
         return dict.fromkeys(self.hyperparameters, 1)
 
-    def check(self, values: base.Values, n_features: int) -> dict[str, np.ndarray]:
+    def check(self, values: Values, n_features: int) -> dict[str, np.ndarray]:
         names = self.hyperparameters
         return {name: positive_vector(name, values[name], n_features) for name in names}
 
@@ -151,13 +152,13 @@ class Gamma(base.Component):
     def natural(self, parameters: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         return dict(parameters)
 
-    def log_base(self, natural: base.Values, values: base.Values, pt: Any) -> Any:
+    def log_base(self, natural: Values, values: Values, pt: Any) -> Any:
         """Log density of the rates, eq. (72)."""
         rate, a, b = natural["rate"], values["a"], values["b"]
         terms = a * pt.log(b) - pt.gammaln(a) + (a - 1.0) * pt.log(rate) - b * rate
         return terms.sum(axis=1)
 
-    def log_density(self, rows: Any, natural: base.Values, pt: Any) -> Any:
+    def log_density(self, rows: Any, natural: Values, pt: Any) -> Any:
         rate, shape = natural["rate"], self._shape()
         log_gamma = getattr(pt, "gammaln", special.gammaln)  # NumPy itself has none
         terms = shape * pt.log(rate) - log_gamma(shape) + (shape - 1.0) * pt.log(rows) - rate * rows

@@ -5,7 +5,7 @@ a standard deviation that all clusters share, that may be a variable of the mode
 from draw to draw: then what a family was declared with is not what its methods must read.
 """
 
-from pymc_dpsplit.components.base import Component, Values
+from pymc_dpsplit.components.declaration import Component, Values
 
 
 def given(component: Component, values: Values) -> Component:

@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import special
 
-from pymc_dpsplit.components import base
 from pymc_dpsplit.components.arguments import positive_vector, refuse_where, rows_of
 from pymc_dpsplit.components.by_column import DiscreteByColumn
+from pymc_dpsplit.components.declaration import Values
 from pymc_dpsplit.components.multinomial_kernels import CountRows, MultinomialPrior
 from pymc_dpsplit.components.sparse_counts import (
     MOST,
@@ -141,7 +141,7 @@ class Multinomial(DiscreteByColumn):
         coefficients = np.where(is_wrong, LOG_NOTHING, log_coefficients(sparse))
         return CountRows(sparse.indptr, sparse.indices, sparse.values, coefficients, sparse.shape)
 
-    def check(self, values: base.Values, n_features: int) -> dict[str, np.ndarray]:
+    def check(self, values: Values, n_features: int) -> dict[str, np.ndarray]:
         return {"beta": positive_vector("beta", values["beta"], n_features)}
 
     def prior(self, values: Mapping[str, np.ndarray], shift: np.ndarray) -> MultinomialPrior:
@@ -159,13 +159,13 @@ class Multinomial(DiscreteByColumn):
     def central(self, values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         return {"p": values["beta"] / values["beta"].sum()}
 
-    def log_base(self, natural: base.Values, values: base.Values, pt: Any) -> Any:
+    def log_base(self, natural: Values, values: Values, pt: Any) -> Any:
         """Log density of the probabilities but the last, eq. (60)."""
         p, beta = natural["p"], values["beta"]
         normaliser = pt.gammaln(beta.sum()) - pt.gammaln(beta).sum()
         return normaliser + ((beta - 1.0) * pt.log(p)).sum(axis=1)
 
-    def log_density(self, rows: Any, natural: base.Values, pt: Any) -> Any:
+    def log_density(self, rows: Any, natural: Values, pt: Any) -> Any:
         log_gamma = getattr(pt, "gammaln", special.gammaln)  # NumPy itself has none
         coefficient = log_gamma(rows.sum(axis=1) + 1.0) - log_gamma(rows + 1.0).sum(axis=1)
         return coefficient + (rows * pt.log(natural["p"])).sum(axis=1)

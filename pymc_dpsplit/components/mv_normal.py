@@ -24,6 +24,7 @@ from pymc_dpsplit.components.arguments import (
     rows_of,
 )
 from pymc_dpsplit.components.conditional_rows import complete_rows
+from pymc_dpsplit.components.declaration import Component, Values
 from pymc_dpsplit.data.blocks import moments_of
 from pymc_dpsplit.kernels.linalg import invert_lower, log_diagonal_sum
 from pymc_dpsplit.kernels.normal_wishart import draw_whitening, fill_posterior, set_density
@@ -57,7 +58,7 @@ class MvNormalPrior(NamedTuple):
     has_bounds: bool | None
 
 
-class MvNormal(base.Component):
+class MvNormal(Component):
     """Normal-inverse-Wishart clusters of vectors.
 
     ``Sigma ~ InvWishart(nu0, psi0)``, with mean ``psi0 / (nu0 - D - 1)``,
@@ -128,7 +129,7 @@ class MvNormal(base.Component):
     def hyperparameter_ndims(self) -> dict[str, int]:
         return {"mu0": 1, "kappa0": 0, "nu0": 0, "psi0": 2}
 
-    def check(self, values: base.Values, n_features: int) -> dict[str, np.ndarray]:
+    def check(self, values: Values, n_features: int) -> dict[str, np.ndarray]:
         nu0 = real_scalar("nu0", values["nu0"])
         if not nu0 > n_features - 1:
             raise ValueError(
@@ -183,7 +184,7 @@ class MvNormal(base.Component):
         precision = whitening.transpose(0, 2, 1) @ whitening
         return {"mu": parameters["mu"], "precision": precision, "log_det": log_det}
 
-    def log_base(self, natural: base.Values, values: base.Values, pt: Any) -> Any:
+    def log_base(self, natural: Values, values: Values, pt: Any) -> Any:
         """Log density of mu and of the covariance, eq. (30)."""
         precision, log_det = natural["precision"], natural["log_det"]
         mu0, kappa0, nu0, psi0 = (values[name] for name in ("mu0", "kappa0", "nu0", "psi0"))
@@ -201,7 +202,7 @@ class MvNormal(base.Component):
         )
         return log_mu + log_cov
 
-    def log_density(self, rows: Any, natural: base.Values, pt: Any) -> Any:
+    def log_density(self, rows: Any, natural: Values, pt: Any) -> Any:
         squared = _squared_norm(rows - natural["mu"], natural["precision"])
         return -0.5 * (rows.shape[1] * _LOG_2PI + natural["log_det"] + squared)
 

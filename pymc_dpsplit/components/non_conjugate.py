@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pymc_dpsplit.components.base import Component
+from pymc_dpsplit.components.declaration import Component
 
 
 class NonConjugate(Component):

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from pymc_dpsplit.components.arguments import positive_scalar, real_scalar
-from pymc_dpsplit.components.base import Values
+from pymc_dpsplit.components.declaration import Values
 from pymc_dpsplit.components.diag_normal import DiagNormal, DiagNormalPrior
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from pymc_dpsplit.components import base
 from pymc_dpsplit.components.arguments import positive_scalar, real_scalar, rows_of
+from pymc_dpsplit.components.declaration import Component, Values
 from pymc_dpsplit.data.blocks import moments_of
 from pymc_dpsplit.kernels.diagonal import fill_log_independent
 from pymc_dpsplit.kernels.jit import kernel
@@ -33,7 +34,7 @@ class NormalMeanPrior(NamedTuple):
     sigma: float
 
 
-class NormalMean(base.Component):
+class NormalMean(Component):
     """Normal clusters of scalars that differ in their mean alone.
 
     ``mu ~ N(mu0, sigma0^2)`` and observations of the cluster are ``N(mu, sigma^2)`` [1]_, with
@@ -105,7 +106,7 @@ class NormalMean(base.Component):
     def hyperparameter_ndims(self) -> dict[str, int]:
         return dict.fromkeys(self.hyperparameters, 0)
 
-    def check(self, values: base.Values, n_features: int) -> dict[str, np.ndarray]:
+    def check(self, values: Values, n_features: int) -> dict[str, np.ndarray]:
         checked = {"mu0": np.asarray(real_scalar("mu0", values["mu0"]))}
         for name in ("sigma0", "sigma"):
             checked[name] = np.asarray(positive_scalar(name, values[name]))
@@ -132,12 +133,12 @@ class NormalMean(base.Component):
     def natural(self, parameters: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         return dict(parameters)
 
-    def log_base(self, natural: base.Values, values: base.Values, pt: Any) -> Any:
+    def log_base(self, natural: Values, values: Values, pt: Any) -> Any:
         """Log density of mu, eq. (65)."""
         scaled = (natural["mu"] - values["mu0"]) / values["sigma0"]
         return -0.5 * (scaled**2 + _LOG_2PI) - pt.log(values["sigma0"])
 
-    def log_density(self, rows: Any, natural: base.Values, pt: Any) -> Any:
+    def log_density(self, rows: Any, natural: Values, pt: Any) -> Any:
         sigma = self.hyperparameters["sigma"]
         scaled = (rows - natural["mu"]) / sigma
         return -0.5 * (scaled**2 + _LOG_2PI) - pt.log(sigma)

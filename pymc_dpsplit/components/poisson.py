@@ -18,6 +18,7 @@ from scipy import special
 from pymc_dpsplit.components import base
 from pymc_dpsplit.components.arguments import positive_vector, refuse_where, rows_of
 from pymc_dpsplit.components.by_column import DiscreteByColumn
+from pymc_dpsplit.components.declaration import Values
 from pymc_dpsplit.data.blocks import moments_of
 from pymc_dpsplit.kernels.jit import kernel
 from pymc_dpsplit.kernels.linear import fill_log_linear
@@ -112,7 +113,7 @@ class Poisson(DiscreteByColumn):
         )
         return self
 
-    def check(self, values: base.Values, n_features: int) -> dict[str, np.ndarray]:
+    def check(self, values: Values, n_features: int) -> dict[str, np.ndarray]:
         return {name: positive_vector(name, values[name], n_features) for name in ("a", "b")}
 
     def prior(self, values: Mapping[str, np.ndarray], shift: np.ndarray) -> PoissonPrior:
@@ -129,13 +130,13 @@ class Poisson(DiscreteByColumn):
     def central(self, values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         return {"rate": values["a"] / values["b"]}
 
-    def log_base(self, natural: base.Values, values: base.Values, pt: Any) -> Any:
+    def log_base(self, natural: Values, values: Values, pt: Any) -> Any:
         """Log density of the rates, eq. (40)."""
         rate, a, b = natural["rate"], values["a"], values["b"]
         terms = a * pt.log(b) - pt.gammaln(a) + (a - 1.0) * pt.log(rate) - b * rate
         return terms.sum(axis=1)
 
-    def log_density(self, rows: Any, natural: base.Values, pt: Any) -> Any:
+    def log_density(self, rows: Any, natural: Values, pt: Any) -> Any:
         rate = natural["rate"]
         log_gamma = getattr(pt, "gammaln", special.gammaln)  # NumPy itself has none
         return (rows * pt.log(rate) - rate - log_gamma(rows + 1.0)).sum(axis=1)

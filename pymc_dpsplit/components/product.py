@@ -12,7 +12,6 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from pymc_dpsplit.components import base
 from pymc_dpsplit.components.categorical import Categorical
 from pymc_dpsplit.components.columns import (
     columns_by_kind,
@@ -20,6 +19,7 @@ from pymc_dpsplit.components.columns import (
     encoded_columns,
     is_table,
 )
+from pymc_dpsplit.components.declaration import Component, Values
 from pymc_dpsplit.components.diag_normal import DiagNormal
 from pymc_dpsplit.components.pair import PairPrior
 from pymc_dpsplit.components.poisson import Poisson
@@ -29,7 +29,7 @@ class _Part(NamedTuple):
     """A family with its name, and the columns `start` to `stop` that are its own."""
 
     name: str
-    family: base.Component
+    family: Component
     start: int
     stop: int
 
@@ -54,7 +54,7 @@ def _refuse_parts(parts: Mapping[str, Any]) -> None:
             "dps.Product(height=dps.Normal(...), visits=dps.Poisson(...))."
         )
     for name, family in parts.items():
-        if not isinstance(family, base.Component):
+        if not isinstance(family, Component):
             raise ValueError(f"{name}={family!r} is not a component; give a family, as dps.Normal.")
         if family.reads_sparse:
             raise ValueError(
@@ -89,7 +89,7 @@ def _within(part: _Part, features: np.ndarray) -> np.ndarray:
     return features[(features >= part.start) & (features < part.stop)] - part.start
 
 
-class Product(base.Component):
+class Product(Component):
     """Clusters of rows with columns of different kinds, each kind with a family of its own.
 
     Given the cluster, the parts of a row are independent: the density of a row is the product of
@@ -133,7 +133,7 @@ class Product(base.Component):
 
     def __init__(self, columns: Mapping[str, Any] | None = None, /, **parts: Any) -> None:
         _refuse_parts(parts)
-        self.families: dict[str, base.Component] = dict(parts)
+        self.families: dict[str, Component] = dict(parts)
         self.columns = columns_of_parts(columns, parts)
         self.categories: dict[Any, Sequence[Any]] = {}
         self._widths: dict[str, int] | None = None
@@ -338,7 +338,7 @@ class Product(base.Component):
         parts = [_Part(name, family, 0, 0) for name, family in families]
         return _joined(part.named(part.family.hyperparameter_ndims()) for part in parts)
 
-    def check(self, values: base.Values, n_features: int) -> dict[str, np.ndarray]:
+    def check(self, values: Values, n_features: int) -> dict[str, np.ndarray]:
         checked: dict[str, np.ndarray] = {}
         for part in self._parts(n_features):
             own = part.own(values, part.family.hyperparameter_ndims())
@@ -381,7 +381,7 @@ class Product(base.Component):
         parts = self._present(parameters, "parameters", 1)
         return _joined(part.named(part.family.natural(own)) for part, own in parts)
 
-    def log_base(self, natural: base.Values, values: base.Values, pt: Any) -> Any:
+    def log_base(self, natural: Values, values: Values, pt: Any) -> Any:
         """Log density of the base measure: the sum of those of the parts, eq. (90)."""
         parts = self._present(natural, "natural_ndims", 1)
         return sum(
@@ -389,7 +389,7 @@ class Product(base.Component):
             for part, own in parts
         )
 
-    def log_density(self, rows: Any, natural: base.Values, pt: Any) -> Any:
+    def log_density(self, rows: Any, natural: Values, pt: Any) -> Any:
         """Log density of each row: the sum of those of its parts, eq. (90)."""
         total: Any = 0.0
         for part, own in self._present(natural, "natural_ndims", 1):

@@ -17,6 +17,7 @@ import numpy as np
 
 from pymc_dpsplit.components import base
 from pymc_dpsplit.components.arguments import positive_scalar, real_vector, rows_of
+from pymc_dpsplit.components.declaration import Component, Values
 from pymc_dpsplit.data.blocks import moments_of
 from pymc_dpsplit.kernels.diagonal import fill_log_independent
 from pymc_dpsplit.kernels.jit import kernel
@@ -40,7 +41,7 @@ class SphericalNormalPrior(NamedTuple):
     b0: float
 
 
-class SphericalNormal(base.Component):
+class SphericalNormal(Component):
     """Normal-inverse-gamma clusters of vectors, with one variance for all features.
 
     ``sigma^2 ~ InvGamma(a0, b0)``, ``mu | sigma^2 ~ N(mu0, sigma^2 / kappa0 I)`` and observations
@@ -114,7 +115,7 @@ class SphericalNormal(base.Component):
     def hyperparameter_ndims(self) -> dict[str, int]:
         return {"mu0": 1, "kappa0": 0, "a0": 0, "b0": 0}
 
-    def check(self, values: base.Values, n_features: int) -> dict[str, np.ndarray]:
+    def check(self, values: Values, n_features: int) -> dict[str, np.ndarray]:
         checked = {"mu0": real_vector("mu0", values["mu0"], n_features)}
         for name in ("kappa0", "a0", "b0"):
             checked[name] = np.asarray(positive_scalar(name, values[name]))
@@ -142,7 +143,7 @@ class SphericalNormal(base.Component):
     def natural(self, parameters: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         return dict(parameters)
 
-    def log_base(self, natural: base.Values, values: base.Values, pt: Any) -> Any:
+    def log_base(self, natural: Values, values: Values, pt: Any) -> Any:
         """Log density of mu and sigma, eq. (67)."""
         mu, sigma = natural["mu"], natural["sigma"]
         mu0, kappa0, a0, b0 = (values[name] for name in ("mu0", "kappa0", "a0", "b0"))
@@ -154,7 +155,7 @@ class SphericalNormal(base.Component):
         log_sigma = a0 * pt.log(b0) - pt.gammaln(a0) - (a0 + 1.0) * pt.log(variance) - b0 / variance
         return log_mu + log_sigma + math.log(2.0) + pt.log(sigma)
 
-    def log_density(self, rows: Any, natural: base.Values, pt: Any) -> Any:
+    def log_density(self, rows: Any, natural: Values, pt: Any) -> Any:
         mu, sigma = natural["mu"], natural["sigma"]
         squared = ((rows - mu) ** 2).sum(axis=1)
         return -0.5 * squared / sigma**2 - rows.shape[1] * (pt.log(sigma) + 0.5 * _LOG_2PI)

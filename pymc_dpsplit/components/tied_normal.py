@@ -25,6 +25,7 @@ from pymc_dpsplit.components.arguments import (
     rows_of,
 )
 from pymc_dpsplit.components.conditional_rows import complete_rows
+from pymc_dpsplit.components.declaration import Component, Values
 from pymc_dpsplit.data.blocks import moments_of
 from pymc_dpsplit.kernels.diagonal import fill_log_independent
 from pymc_dpsplit.kernels.jit import kernel
@@ -52,7 +53,7 @@ class TiedNormalPrior(NamedTuple):
     log_norm: float
 
 
-class TiedNormal(base.Component):
+class TiedNormal(Component):
     """Normal clusters of vectors that differ in their mean alone.
 
     ``mu ~ N(mu0, cov / kappa0)`` and observations of the cluster are ``N(mu, cov)`` [1]_, with
@@ -125,7 +126,7 @@ class TiedNormal(base.Component):
     def hyperparameter_ndims(self) -> dict[str, int]:
         return {"mu0": 1, "kappa0": 0, "cov": 2}
 
-    def check(self, values: base.Values, n_features: int) -> dict[str, np.ndarray]:
+    def check(self, values: Values, n_features: int) -> dict[str, np.ndarray]:
         return {
             "mu0": real_vector("mu0", values["mu0"], n_features),
             "kappa0": np.asarray(positive_scalar("kappa0", values["kappa0"])),
@@ -165,13 +166,13 @@ class TiedNormal(base.Component):
     def natural(self, parameters: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         return dict(parameters)
 
-    def log_base(self, natural: base.Values, values: base.Values, pt: Any) -> Any:
+    def log_base(self, natural: Values, values: Values, pt: Any) -> Any:
         """Log density of mu, eq. (69)."""
         mu, kappa0 = natural["mu"], values["kappa0"]
         log_scale = 0.5 * mu.shape[1] * pt.log(kappa0)
         return log_scale + _log_normal(mu - values["mu0"], values["cov"], kappa0, pt)
 
-    def log_density(self, rows: Any, natural: base.Values, pt: Any) -> Any:
+    def log_density(self, rows: Any, natural: Values, pt: Any) -> Any:
         return _log_normal(rows - natural["mu"], self.hyperparameters["cov"], 1.0, pt)
 
     def draw_base(

@@ -11,7 +11,7 @@ from pymc.model import Model, modelcontext
 
 from pymc_dpsplit import sampler
 from pymc_dpsplit.components.arguments import as_floats
-from pymc_dpsplit.components.base import Component
+from pymc_dpsplit.components.declaration import Component
 from pymc_dpsplit.components.given import given
 from pymc_dpsplit.data.blocks import column_means
 from pymc_dpsplit.estimates.climbing import AlphaPrior, Summit, climb

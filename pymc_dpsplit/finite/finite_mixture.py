@@ -12,9 +12,9 @@ from pymc.pytensorf import rvs_in_graph
 from pytensor.graph.basic import Constant, Variable
 
 from pymc_dpsplit.components.arguments import positive_scalar, rows_of
-from pymc_dpsplit.components.base import Component
 from pymc_dpsplit.components.bernoulli import Bernoulli
 from pymc_dpsplit.components.categorical import Categorical
+from pymc_dpsplit.components.declaration import Component
 from pymc_dpsplit.components.diag_normal import DiagNormal
 from pymc_dpsplit.components.mv_normal import MvNormal
 from pymc_dpsplit.components.normal import Normal

@@ -8,7 +8,7 @@ import numpy as np
 from pytensor.graph.basic import Variable
 
 from pymc_dpsplit.components.arguments import as_floats, refuse_where
-from pymc_dpsplit.components.base import Values
+from pymc_dpsplit.components.declaration import Values
 from pymc_dpsplit.components.generic import GenericPrior
 from pymc_dpsplit.components.non_conjugate import NonConjugate
 from pymc_dpsplit.data.fixed_rows import read_only
@@ -215,7 +215,7 @@ class Component(NonConjugate):
     def hyperparameter_ndims(self) -> dict[str, int]:
         return dict.fromkeys(self.hyperparameters, 0)
 
-    def stand_ins(self, n_features: int) -> Values:
+    def stand_ins(self, n_features: int) -> dict[str, Any]:
         return {name: np.zeros(self._shapes[name]) for name in self.hyperparameters}
 
     def check(self, values: Values, n_features: int) -> dict[str, np.ndarray]:

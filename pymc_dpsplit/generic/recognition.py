@@ -12,8 +12,8 @@ import pymc as pm
 from pymc.pytensorf import rvs_in_graph
 from pytensor.graph.basic import Constant, Variable
 
-from pymc_dpsplit.components.base import Component
 from pymc_dpsplit.components.bernoulli import Bernoulli
+from pymc_dpsplit.components.declaration import Component
 from pymc_dpsplit.components.normal_mean import NormalMean
 from pymc_dpsplit.components.poisson import Poisson
 from pymc_dpsplit.generic.declaration import is_unnamed

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pymc_dpsplit.components.base import Component, Values
+from pymc_dpsplit.components.declaration import Component, Values
 
 
 class Renamed(Component):

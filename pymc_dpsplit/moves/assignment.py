@@ -12,11 +12,7 @@ import math
 
 import numpy as np
 
-from pymc_dpsplit.components.base import (
-    add_groups,
-    load_tile,
-    stats_size,
-)
+from pymc_dpsplit.components.base import add_groups, load_tile, stats_size
 from pymc_dpsplit.components.generic import keep_parameters
 from pymc_dpsplit.components.optional import begin_tile, find_table
 from pymc_dpsplit.kernels.jit import kernel

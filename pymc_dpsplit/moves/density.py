@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from pymc_dpsplit.components.base import (
-    Component,
     cache_size,
     fill_cache,
     log_predictive,
     stats_size,
 )
+from pymc_dpsplit.components.declaration import Component
 from pymc_dpsplit.components.non_conjugate import NonConjugate
 from pymc_dpsplit.components.optional import begin_tile, find_table
 from pymc_dpsplit.kernels.jit import kernel

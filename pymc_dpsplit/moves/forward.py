@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from pymc_dpsplit.components.base import Component
+from pymc_dpsplit.components.declaration import Component
 from pymc_dpsplit.components.given import given
 
 

@@ -15,7 +15,7 @@ from pytensor.graph.basic import Variable
 from scipy.special import logsumexp
 
 from pymc_dpsplit.components.arguments import positive_scalar, rows_of
-from pymc_dpsplit.components.base import Component
+from pymc_dpsplit.components.declaration import Component
 from pymc_dpsplit.finite.finite_mixture import finite_mixture
 from pymc_dpsplit.mixture import DPMixture
 from pymc_dpsplit.posterior.diagnose import LARGEST_R_HAT, LEAST_ESS, R_HAT_APART

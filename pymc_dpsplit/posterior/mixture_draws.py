@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_dpsplit.components.base import Component
+from pymc_dpsplit.components.declaration import Component
 from pymc_dpsplit.data.blocks import column_means
 from pymc_dpsplit.moves.density import log_density_alone
 from pymc_dpsplit.moves.redraw import redraw_labels

@@ -9,7 +9,7 @@ from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.shape import specify_shape
 
-from pymc_dpsplit.components.base import Component
+from pymc_dpsplit.components.declaration import Component
 
 
 def checked_hyperparameters(component: Component, n_features: int, model: Model) -> list[Variable]:

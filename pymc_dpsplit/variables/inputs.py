@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pymc_dpsplit.components.base import Component
+from pymc_dpsplit.components.declaration import Component
 
 
 def named_hyperparameters(component: Component, values: Sequence[Any]) -> dict[str, np.ndarray]:

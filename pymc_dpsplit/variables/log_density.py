@@ -7,7 +7,7 @@ import numpy as np
 from pytensor.graph.basic import Apply, Variable
 from pytensor.tensor.type import TensorType
 
-from pymc_dpsplit.components.base import Component
+from pymc_dpsplit.components.declaration import Component
 from pymc_dpsplit.components.given import given
 from pymc_dpsplit.data.blocks import column_means, count_where
 from pymc_dpsplit.data.sparse_rows import Rows

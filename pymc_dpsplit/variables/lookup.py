@@ -10,7 +10,7 @@ from pymc.model import Model
 from pymc.pytensorf import rvs_in_graph
 from pytensor.graph.basic import Variable
 
-from pymc_dpsplit.components.base import Component
+from pymc_dpsplit.components.declaration import Component
 from pymc_dpsplit.moves.patterns import Incomplete
 from pymc_dpsplit.variables.measure import (
     OwnedByStep,

@@ -17,7 +17,7 @@ from pytensor.tensor.random.op import RNGConsumerOp
 from pytensor.tensor.random.utils import custom_rng_deepcopy
 from pytensor.tensor.type import TensorType
 
-from pymc_dpsplit.components.base import Component
+from pymc_dpsplit.components.declaration import Component
 from pymc_dpsplit.moves.forward import (
     draw_block_sizes,
     draw_new_weight,

@@ -12,7 +12,7 @@ from pytensor.tensor.random.op import RNGConsumerOp
 from pytensor.tensor.random.utils import custom_rng_deepcopy
 from pytensor.tensor.type import TensorType
 
-from pymc_dpsplit.components.base import Component
+from pymc_dpsplit.components.declaration import Component
 from pymc_dpsplit.moves.forward import draw_labelled_rows, draw_labels
 from pymc_dpsplit.variables.inputs import named_parameters
 from pymc_dpsplit.variables.log_density import kept_weights

@@ -8,7 +8,7 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Apply, Variable
 from pytensor.tensor.type import TensorType
 
-from pymc_dpsplit.components.base import Component
+from pymc_dpsplit.components.declaration import Component
 from pymc_dpsplit.variables.object_mode import ObjectModeOp
 from pymc_dpsplit.variables.owned_terms import missing_gradients
 

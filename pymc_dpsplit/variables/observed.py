@@ -18,7 +18,7 @@ from pytensor.tensor.sharedvar import TensorSharedVariable
 from pytensor.tensor.type import TensorType
 
 from pymc_dpsplit.components.arguments import rows_of
-from pymc_dpsplit.components.base import Component
+from pymc_dpsplit.components.declaration import Component
 from pymc_dpsplit.components.sparse_counts import is_sparse, rows_of_sparse
 from pymc_dpsplit.data.blocks import holes_of
 from pymc_dpsplit.data.fixed_rows import fixed, memory_map_of

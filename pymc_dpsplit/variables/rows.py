@@ -13,7 +13,7 @@ from pytensor.tensor.random.op import RNGConsumerOp
 from pytensor.tensor.random.utils import custom_rng_deepcopy
 from pytensor.tensor.type import TensorType
 
-from pymc_dpsplit.components.base import Component
+from pymc_dpsplit.components.declaration import Component
 from pymc_dpsplit.components.given import given
 from pymc_dpsplit.moves.forward import draw_labelled_rows, draw_labels
 from pymc_dpsplit.variables.inputs import named_hyperparameters, named_parameters

@@ -15,7 +15,7 @@ import numpy as np
 import pymc_dpsplit as dps
 from pymc_dpsplit import sampler
 from pymc_dpsplit.components.arguments import rows_of
-from pymc_dpsplit.components.base import Component
+from pymc_dpsplit.components.declaration import Component
 from pymc_dpsplit.data.blocks import column_means
 from tests.reference import discrete, product, shared
 from tests.reference import families as naive

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import linalg
 
-from pymc_dpsplit.components.base import Component
+from pymc_dpsplit.components.declaration import Component
 from tests.support.datasets import DATASETS, HYPERPARAMETERS
 from tests.support.families import CONTINUOUS, DISCRETE, FAMILIES, GAUSSIAN, SINGLE, target_of
 

@@ -8,7 +8,12 @@ import pytest
 
 from benchmarks.workloads import spheres
 from pymc_dpsplit import MvNormal, sampler
-from pymc_dpsplit.components.base import fill_excess, fill_log_density, find_bounds, load_tile
+from pymc_dpsplit.components.base import (
+    fill_excess,
+    fill_log_density,
+    find_bounds,
+    load_tile,
+)
 from pymc_dpsplit.kernels.jit import kernel
 from pymc_dpsplit.kernels.projections import HEAD, fill_highest, fill_highest_plainly
 from pymc_dpsplit.kernels.tiles import TILE
