@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-import numba
 import numpy as np
 import pytensor.tensor as pt
 from numba import carray  # type: ignore[attr-defined]
@@ -21,6 +20,7 @@ from pytensor.graph.traversal import graph_inputs
 from pytensor.tensor.random.variable import RandomGeneratorSharedVariable
 
 from pymc_dpsplit.generic.graphs import Graphs
+from pymc_dpsplit.kernels.jit import c_function
 
 # Draws from the base measure made at a time, and how many there are for fits to start from.
 POOL, N_PILOTS = 128, 64
@@ -71,7 +71,7 @@ class Compiled:
             self._n_columns, graphs.n_parameters, self._n_shared,
         )  # fmt: skip
 
-        @numba.cfunc(types.void(_F64P, types.int64, _F64P, _F64P, _F64P))
+        @c_function(types.void(_F64P, types.int64, _F64P, _F64P, _F64P))
         def fill(block, n_rows, theta, shared, out):  # type: ignore[no-untyped-def]
             (found,) = density(
                 carray(block, (n_columns, n_rows)),
@@ -90,7 +90,7 @@ class Compiled:
         density = kernel_of([graphs.theta, graphs.shared], graphs.log_prior())
         n_parameters, n_shared = graphs.n_parameters, self._n_shared
 
-        @numba.cfunc(types.void(_F64P, _F64P, _F64P))
+        @c_function(types.void(_F64P, _F64P, _F64P))
         def fill(theta, shared, out):  # type: ignore[no-untyped-def]
             (found,) = density(carray(theta, (n_parameters,)), carray(shared, (n_shared,)))
             out[0] = found.item()

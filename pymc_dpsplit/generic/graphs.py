@@ -70,7 +70,8 @@ class Graphs:
         self.theta: Any = pt.vector("theta", dtype="float64")
         self.shared: Any = pt.vector("shared", dtype="float64")
         self.block: Any = pt.matrix("block", dtype="float64")
-        self._base = pm.Model()
+        # Of its own: inside `with pm.Model()` it would be part of that model.
+        self._base = pm.Model(model=None)
         self.parts: dict[str, Part] = {}
         start = 0
         for name, rv in declaration.own.items():
@@ -80,7 +81,18 @@ class Graphs:
         self._own = {name: pt.tensor(name, dtype=part.rv.dtype, shape=part.shape)
                      for name, part in self.parts.items()}  # fmt: skip
         one = self._row_variable(self._own, pt.constant(2), dict(self._covariates(2)))
+        self._refuse_unused(one)
         self.row_ndim, self.is_discrete = one.ndim - 1, one.dtype.startswith(("int", "uint"))
+
+    def _refuse_unused(self, rows: Any) -> None:
+        """Refuse arguments that the distribution of rows ignores, as many do with unknown names."""
+        used = set(graph_inputs([rows]))
+        for name, of in {**self._own, **self._shared_arguments()}.items():
+            if of not in used:
+                raise ValueError(
+                    f"{self.declaration.label} does not depend on {name}; give arguments under "
+                    "the names that it has."
+                )
 
     def _part(self, name: str, rv: Any, start: int) -> Part:
         with self._base:

@@ -60,6 +60,19 @@ def inlined_kernel(function: Callable[..., Any]) -> Any:
     return _compile(function, forceinline=True)
 
 
+def c_function(signature: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Make a decorator that compiles a function which is called by its address.
+
+    Compiled at once, and not cached: it belongs to a process.
+
+    Parameters
+    ----------
+    signature : numba signature
+    """
+    made: Callable[[Callable[..., Any]], Any] = numba.cfunc(signature)
+    return made
+
+
 def intrinsic(function: Callable[..., Any]) -> Any:
     """Make a function of which `function` writes the code, see `numba.extending.intrinsic`."""
     return numba.extending.intrinsic(function)

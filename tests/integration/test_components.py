@@ -194,13 +194,15 @@ def test_shared_argument_may_be_a_variable() -> None:
 
 
 def test_base_measure_may_hold_a_variable() -> None:
-    with pm.Model():
+    with pm.Model() as model:
         centre = pm.Normal("centre", 0, 5)
         component = dps.Component(
             pm.StudentT, nu=4, mu=pm.Normal.dist(centre, 3), sigma=pm.HalfNormal.dist(1)
         )
         dps.DPMixture("x", 1.0, component, observed=DECLARED["StudentT"].rows)
         idata = pm.sample(**_SAMPLING)
+    names = ["n_clusters", "new_weight", "weights", "mu", "sigma"]
+    assert [rv.name for rv in model.free_RVs] == ["centre", *(f"x_{name}" for name in names)]
     assert "x_labels" not in idata["posterior"]
     assert idata["posterior"]["centre"].to_numpy().std() > 0
 
@@ -228,6 +230,7 @@ def test_conjugate_pair_is_recognised(
     assert_allclose(
         component.log_base(component.natural(drawn), values, pt).eval(),
         pm.logp(law, drawn[name]).eval(),
+        atol=1e-6,
     )
     labels = np.arange(5)
     rows = component.draw_rows(rng, drawn, labels)
@@ -294,7 +297,7 @@ ERRORS: dict[str, tuple[Any, str]] = {
         "unnamed distributions",
     ),
     "unknown argument": (
-        lambda: dps.Component(pm.StudentT, nu=4, mean=pm.Normal.dist()), "mean"
+        lambda: dps.Component(pm.StudentT, nu=4, mean=pm.Normal.dist()), "depend on mean"
     ),
     "no log probability": (
         lambda: dps.Component(pm.CustomDist, mu=pm.Normal.dist(), random=draw_laplace),
