@@ -15,15 +15,9 @@ from pymc_dpsplit.components.declaration import Component
 def checked_hyperparameters(component: Component, n_features: int, model: Model) -> list[Variable]:
     """Return the hyperparameters as float64 graphs of the shapes that the family wants."""
     given = component.hyperparameters
-    # Legal stand-ins for the variables, so that the family can check the numbers beside them.
-<<<<<<< HEAD
-    stand_ins = component.stand_ins(n_features)
-||||||| 861f844
-    stand_ins = _stand_ins(component, n_features)
-=======
->>>>>>> ac5eb7ab5990564e9ecb242f73cbecfd87b17584
     are_variables = {key: isinstance(value, Variable) for key, value in given.items()}
-    stand_ins = _stand_ins(component, n_features) if any(are_variables.values()) else {}
+    # Legal stand-ins for the variables, so that the family can check the numbers beside them.
+    stand_ins = component.stand_ins(n_features) if any(are_variables.values()) else {}
     numbers = {key: stand_ins[key] if are_variables[key] else given[key] for key in given}
     checked = component.check(numbers, n_features)
     graphs: list[Variable] = []
