@@ -6,9 +6,8 @@ tables that of `columns`.
 """
 
 import copy
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,30 +20,10 @@ from pymc_dpsplit.components.columns import (
 )
 from pymc_dpsplit.components.declaration import Component, Values
 from pymc_dpsplit.components.diag_normal import DiagNormal
+from pymc_dpsplit.components.non_conjugate import NonConjugate
 from pymc_dpsplit.components.pair import PairPrior
+from pymc_dpsplit.components.parts import Part, joined, named_faults, width_of, within
 from pymc_dpsplit.components.poisson import Poisson
-
-
-class _Part(NamedTuple):
-    """A family with its name, and the columns `start` to `stop` that are its own."""
-
-    name: str
-    family: Component
-    start: int
-    stop: int
-
-    @property
-    def width(self) -> int:
-        return self.stop - self.start
-
-    def own(self, values: Mapping[str, Any], names: Mapping[str, Any]) -> dict[str, Any]:
-        """Those of `values` that are its own, without its name; {} if it is not among them."""
-        keys = {name: f"{self.name}_{name}" for name in names}
-        return {name: values[key] for name, key in keys.items() if key in values}
-
-    def named(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Values with its name before theirs."""
-        return {f"{self.name}_{name}": value for name, value in values.items()}
 
 
 def _refuse_parts(parts: Mapping[str, Any]) -> None:
@@ -61,32 +40,13 @@ def _refuse_parts(parts: Mapping[str, Any]) -> None:
                 f"{name} is {type(family).__name__}, whose columns are not independent and may be "
                 "sparse; give it a mixture of its own, or Poisson instead."
             )
+        if isinstance(family, NonConjugate):
+            raise ValueError(
+                f"{name}={family!r} has no conjugate base measure, which parts of a product need; "
+                "give a family such as Normal, or a mixture of this component alone."
+            )
         if isinstance(family, Product):
             raise ValueError(f"{name} is itself a product; give its parts to this one directly.")
-
-
-def _joined(several: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    return {name: value for each in several for name, value in each.items()}
-
-
-@contextmanager
-def _named_faults(name: str) -> Iterator[None]:
-    """Name the part that a fault is about."""
-    try:
-        yield
-    except ValueError as error:
-        raise ValueError(f"part {name!r}: {error}") from None
-
-
-def _width(own: Mapping[str, Any], ndims: Mapping[str, int], n_before: int) -> int:
-    """Return the number of features that values, numerical or symbolic, are of."""
-    widths = (getattr(own[name], "type", own[name]).shape for name, ndim in ndims.items() if ndim)
-    return int(next(widths)[n_before])
-
-
-def _within(part: _Part, features: np.ndarray) -> np.ndarray:
-    """Return those of `features` that are columns of a part, counted from its first."""
-    return features[(features >= part.start) & (features < part.stop)] - part.start
 
 
 class Product(Component):
@@ -141,19 +101,19 @@ class Product(Component):
 
     def _describe(self) -> None:
         """Derive from the families what others read off the product."""
-        parts = [_Part(name, family, 0, 0) for name, family in self.families.items()]
-        self.hyperparameters = _joined(part.named(part.family.hyperparameters) for part in parts)
+        parts = [Part(name, family, 0, 0) for name, family in self.families.items()]
+        self.hyperparameters = joined(part.named(part.family.hyperparameters) for part in parts)
         # No dimension has the length of a row: those of the parts are dimensions of their own.
-        self.parameters = _joined(  # type: ignore[misc]
+        self.parameters = joined(  # type: ignore[misc]
             part.named(dict.fromkeys(part.family.parameters, 0)) for part in parts
         )
-        self.natural_ndims = _joined(  # type: ignore[misc]
+        self.natural_ndims = joined(  # type: ignore[misc]
             part.named(dict.fromkeys(part.family.natural_ndims, 0)) for part in parts
         )
         self.is_discrete = any(part.family.is_discrete for part in parts)  # type: ignore[misc]
         self.is_bounded = any(part.family.is_bounded for part in parts)  # type: ignore[misc]
         held = [part.named(dict.fromkeys(part.family.likelihood_arguments)) for part in parts]
-        self.likelihood_arguments = tuple(_joined(held))
+        self.likelihood_arguments = tuple(joined(held))
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{name}={family!r}" for name, family in self.families.items())
@@ -215,7 +175,7 @@ class Product(Component):
         keys = list(table.columns) if hasattr(table, "columns") else list(table)
         return {part.name: keys[part.start : part.stop] for part in self._parts(len(keys))}
 
-    def _parts(self, n_features: int) -> list[_Part]:
+    def _parts(self, n_features: int) -> list[Part]:
         """Parts with their columns, of rows with so many.
 
         Raises
@@ -241,7 +201,7 @@ class Product(Component):
         stops = np.cumsum([rest if width is None else width for width in widths.values()])
         starts = [0, *stops[:-1]]
         return [
-            _Part(name, family, int(start), int(stop))
+            Part(name, family, int(start), int(stop))
             for (name, family), start, stop in zip(
                 self.families.items(), starts, stops, strict=True
             )
@@ -254,7 +214,7 @@ class Product(Component):
 
     def _present(
         self, values: Mapping[str, Any], names: str, n_before: int
-    ) -> Iterator[tuple[_Part, dict[str, Any]]]:
+    ) -> Iterator[tuple[Part, dict[str, Any]]]:
         """Parts of which there are values, with these; the others were restricted away.
 
         `names` is the attribute that lists what the values are of, `n_before` the number of axes
@@ -264,17 +224,17 @@ class Product(Component):
         for name, family in self.families.items():
             known = getattr(family, names)
             ndims = known() if callable(known) else known
-            own = _Part(name, family, 0, 0).own(values, ndims)
+            own = Part(name, family, 0, 0).own(values, ndims)
             if own:
-                width = _width(own, ndims, n_before) if family.row_ndim else 1
-                yield _Part(name, family, start, start + width), own
+                width = width_of(own, ndims, n_before) if family.row_ndim else 1
+                yield Part(name, family, start, start + width), own
                 start += width
 
     def with_hyperparameters(self, values: Mapping[str, Any]) -> "Product":
         copied = copy.copy(self)
         copied.families = {
             name: family.with_hyperparameters(
-                _Part(name, family, 0, 0).own(values, family.hyperparameters)
+                Part(name, family, 0, 0).own(values, family.hyperparameters)
             )
             for name, family in self.families.items()
         }
@@ -292,7 +252,7 @@ class Product(Component):
     def suited_to(self, rows: np.ndarray) -> "Product":
         suited = self.sized(rows.shape[1])
         for part in suited._parts(rows.shape[1]):
-            with _named_faults(part.name):
+            with named_faults(part.name):
                 suited.families[part.name] = part.family.suited_to(rows[:, part.start : part.stop])
         suited._describe()
         return suited
@@ -303,16 +263,16 @@ class Product(Component):
 
     def stand_ins(self, n_features: int) -> dict[str, Any]:
         parts = self._parts(n_features)
-        return _joined(part.named(part.family.stand_ins(part.width)) for part in parts)
+        return joined(part.named(part.family.stand_ins(part.width)) for part in parts)
 
-    def _owner(self, name: str) -> tuple[_Part, str]:
+    def _owner(self, name: str) -> tuple[Part, str]:
         """Part that a (hyper)parameter belongs to, and the name it has there."""
         for part, family in self.families.items():
             own = name.removeprefix(f"{part}_")
             names = (family.hyperparameters, family.parameters, family.natural_ndims)
             if own != name and any(own in known for known in names):
                 width = (self._widths or {}).get(part) or 0
-                return _Part(part, family, 0, width), own
+                return Part(part, family, 0, width), own
         raise KeyError(name)
 
     def own_dims(self, name: str) -> dict[str, int]:
@@ -335,14 +295,14 @@ class Product(Component):
 
     def hyperparameter_ndims(self) -> dict[str, int]:
         families = self.families.items()
-        parts = [_Part(name, family, 0, 0) for name, family in families]
-        return _joined(part.named(part.family.hyperparameter_ndims()) for part in parts)
+        parts = [Part(name, family, 0, 0) for name, family in families]
+        return joined(part.named(part.family.hyperparameter_ndims()) for part in parts)
 
     def check(self, values: Values, n_features: int) -> dict[str, np.ndarray]:
         checked: dict[str, np.ndarray] = {}
         for part in self._parts(n_features):
             own = part.own(values, part.family.hyperparameter_ndims())
-            with _named_faults(part.name):
+            with named_faults(part.name):
                 checked.update(part.named(part.family.check(own, part.width)))
         return checked
 
@@ -363,7 +323,7 @@ class Product(Component):
             start = stop
         return parameters
 
-    def _n_params(self, part: _Part) -> int:
+    def _n_params(self, part: Part) -> int:
         """Length of the parameters of a part as kernels have them, found by packing some."""
         values = part.family.check(part.family.stand_ins(part.width), part.width)
         central = {name: value[None] for name, value in part.family.central(values).items()}
@@ -375,11 +335,11 @@ class Product(Component):
 
     def central(self, values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         parts = self._present(values, "hyperparameter_ndims", 0)
-        return _joined(part.named(part.family.central(own)) for part, own in parts)
+        return joined(part.named(part.family.central(own)) for part, own in parts)
 
     def natural(self, parameters: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         parts = self._present(parameters, "parameters", 1)
-        return _joined(part.named(part.family.natural(own)) for part, own in parts)
+        return joined(part.named(part.family.natural(own)) for part, own in parts)
 
     def log_base(self, natural: Values, values: Values, pt: Any) -> Any:
         """Log density of the base measure: the sum of those of the parts, eq. (90)."""
@@ -404,7 +364,7 @@ class Product(Component):
         """Return the hyperparameters of some columns, ascending; none of parts without any."""
         kept: dict[str, np.ndarray] = {}
         for part, own in self._present(values, "hyperparameter_ndims", 0):
-            chosen = _within(part, features)
+            chosen = within(part, features)
             if len(chosen):
                 kept.update(part.named(part.family.restrict(own, chosen)))
         return kept
@@ -414,7 +374,7 @@ class Product(Component):
     ) -> dict[str, np.ndarray]:
         kept: dict[str, np.ndarray] = {}
         for part, own in self._present(parameters, "parameters", 1):
-            chosen = _within(part, features)
+            chosen = within(part, features)
             if len(chosen):
                 kept.update(part.named(part.family.restrict_parameters(own, chosen)))
         return kept
@@ -423,7 +383,7 @@ class Product(Component):
         self, rng: np.random.Generator, values: Mapping[str, np.ndarray], size: int
     ) -> dict[str, np.ndarray]:
         parts = self._present(values, "hyperparameter_ndims", 0)
-        return _joined(part.named(part.family.draw_base(rng, own, size)) for part, own in parts)
+        return joined(part.named(part.family.draw_base(rng, own, size)) for part, own in parts)
 
     def draw_rows(
         self,

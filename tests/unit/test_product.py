@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 import pytest
@@ -250,6 +251,10 @@ def test_columns_are_taken_in_order_by_width() -> None:
         (lambda: dps.Product(a=3), "a=3 is not a component"),
         (lambda: dps.Product(a=dps.Product(b=dps.Normal(**NORMAL))), "a is itself a product"),
         (lambda: dps.Product(a=dps.Multinomial(1.0)), "a is Multinomial"),
+        (
+            lambda: dps.Product(a=dps.Component(pm.Laplace, mu=pm.Normal.dist(), b=1.0)),
+            "has no conjugate base measure",
+        ),
         (lambda: dps.Product({"b": 0}, a=dps.Normal(**NORMAL)), "does not name the columns"),
         (lambda: dps.Product({"a": []}, a=dps.Poisson(1.0, 1.0)), "gives a part no column"),
         (
