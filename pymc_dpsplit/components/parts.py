@@ -32,6 +32,7 @@ class Part(NamedTuple):
 
 
 def joined(several: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """Put several dicts together."""
     return {name: value for each in several for name, value in each.items()}
 
 
