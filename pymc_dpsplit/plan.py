@@ -123,7 +123,10 @@ def make_plan(
     focus = np.empty(0, np.int64)
     (n_obs, n_features), n_clusters = target.data.shape, len(state.stats)
     sweep = _sweep_cost(target, n_clusters)
-    may_scan = kernel_name != "collapsed" and not isinstance(target.prior, GenericPrior)
+    # Of sparse rows a scan holds statistics of every cluster twice, and a cluster has always fewer
+    # members than statistics, so that all would be visited.
+    has_scan = not (isinstance(target.prior, GenericPrior) or _is_sparse(target.data))
+    may_scan = kernel_name != "collapsed" and has_scan
     if may_scan and n_features >= _FOCUS_FROM_FEATURES:
         odds = log_founding_odds(target.prior, target.data, state.stats, target.alpha)
         share = min(_FOCUS_SHARE, _FOCUS_ROWS / n_obs)

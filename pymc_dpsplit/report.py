@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from pymc_dpsplit.components.generic import GenericPrior
 from pymc_dpsplit.moves.partition import entropy, log_joint
 from pymc_dpsplit.moves.tally import (
     MERGES_ACCEPTED,
@@ -24,6 +25,7 @@ _TYPES: dict[str, Any] = {
     "merges_accepted": np.int64,
     "iterations": np.int64,
     "exchanged": np.int64,
+    "is_conjugate": np.bool_,
     "seconds": np.float64,
 }
 
@@ -88,6 +90,7 @@ def stats_of(
         f"{name}_merges_accepted": tally[MERGES_ACCEPTED],
         f"{name}_iterations": n_iterations,
         f"{name}_exchanged": n_exchanged,
+        f"{name}_is_conjugate": not isinstance(target.prior, GenericPrior),
     }
 
 

@@ -43,6 +43,9 @@ class Component(ABC):
         Hyperparameters that the density of rows holds, beside the parameters of the cluster; an
         instance may have its own.  Methods read them off `hyperparameters`, see
         `components.given`; where one is a variable, labels are in what other steps see.
+    has_covariates : bool
+        Whether the density of a row depends on what is known of that row alone, so that rows
+        other than those observed have none; an instance may have its own.
     parameters : dict
         Name of each cluster parameter to its number of dimensions of length D.
     natural_ndims : dict
@@ -55,6 +58,7 @@ class Component(ABC):
     is_bounded: ClassVar[bool] = False
     examples: ClassVar[tuple[float, float]] = (0.0, 1.0)
     likelihood_arguments: tuple[str, ...] = ()
+    has_covariates: bool = False
     reads_sparse: ClassVar[bool] = False
     parameters: ClassVar[dict[str, int]]
     natural_ndims: ClassVar[dict[str, int]]

@@ -110,6 +110,7 @@ class Component(NonConjugate):
         self.is_discrete = self._graphs.is_discrete  # type: ignore[misc]
         self.parameters = dict.fromkeys(parts, 0)  # type: ignore[misc]
         self.natural_ndims = self.parameters  # type: ignore[misc]
+        self.has_covariates = declaration.covariate_columns is not None
         self._shapes = {name: part.shape for name, part in parts.items()}
         self._shapes |= {name: of.type.shape for name, of in declaration.shared.items()}
         self.likelihood_arguments = tuple(

@@ -30,6 +30,16 @@ class GaussianDraws:
     cov: np.ndarray
 
 
+def is_gaussian(idata: xr.DataTree, name: str) -> bool:
+    """Whether the clusters of a mixture are Gaussian, as far as the trace tells."""
+    drawn = group_of(idata, "posterior")
+    stats = idata["sample_stats"].to_dataset() if "sample_stats" in idata.children else {}
+    # Components of other distributions may have parameters of the same names.
+    is_other = f"{name}_is_conjugate" in stats and not stats[f"{name}_is_conjugate"].any()
+    has_spread = any(f"{name}_{of}" in drawn for of in ("cov", "sigma"))
+    return not is_other and has_spread and f"{name}_mu" in drawn
+
+
 def gaussian_draws(
     idata: xr.DataTree, name: str, features: tuple[int, ...] | None, num_samples: int
 ) -> GaussianDraws:
@@ -38,7 +48,7 @@ def gaussian_draws(
     Parameters
     ----------
     idata : DataTree
-        As returned by `pm.sample`.
+        As returned by `pm.sample`, of a mixture that `is_gaussian`.
     name : str
         Name of the mixture.
     features : tuple of int, or None
@@ -53,15 +63,10 @@ def gaussian_draws(
     Raises
     ------
     ValueError
-        If the clusters are not Gaussian, or no draw records a weight.
+        If no draw records a weight.
     """
     drawn = group_of(idata, "posterior")
-    spread = next((of for of in ("cov", "sigma") if f"{name}_{of}" in drawn), None)
-    if spread is None or f"{name}_mu" not in drawn:
-        raise ValueError(
-            f"mixture {name} has no parameters mu with sigma or cov, so its density cannot be "
-            "plotted; give a mixture of Normal, DiagNormal, SphericalNormal or MvNormal."
-        )
+    spread = "cov" if f"{name}_cov" in drawn else "sigma"
     weights = _read(drawn[f"{name}_weights"], num_samples, ())
     is_occupied = weights > 0
     keep = features or ()

@@ -58,6 +58,11 @@ def read_new(new: Any, mixture: MixtureVariables, model: Model) -> NewRows:
         ordered = _ordered_frame(new, list(names))
     shape = tuple(getattr(ordered, "shape", np.shape(ordered)))
     _refuse_shape(shape, mixture)
+    if mixture.component.has_covariates:
+        raise ValueError(
+            f"new holds rows without covariates, on which those of {mixture.name} depend; use "
+            "pm.sample_posterior_predictive with a model of the new rows and their covariates."
+        )
     try:
         values = rows_of(ordered, mixture.component.row_ndim, may_miss=True)
         mixture.component.suited_to(values)

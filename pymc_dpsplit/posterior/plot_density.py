@@ -1,6 +1,7 @@
 """Figure: the posterior density of a mixture, over the values of which it is the density."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import arviz_base as azb
@@ -9,10 +10,20 @@ import xarray as xr
 from pymc.model import Model
 
 from pymc_dpsplit.posterior.axes import axes_or_new
-from pymc_dpsplit.posterior.density import GaussianDraws, density_at, gaussian_draws
+from pymc_dpsplit.posterior.density import (
+    density_at,
+    gaussian_draws,
+    is_gaussian,
+    spread_draws,
+)
 from pymc_dpsplit.posterior.features import Feature, feature_names, feature_positions
+from pymc_dpsplit.posterior.measures import recorded_posterior
+from pymc_dpsplit.posterior.model_density import log_density_by_model
 from pymc_dpsplit.posterior.plotted_values import plotted_values
 from pymc_dpsplit.posterior.trace import choose_mixture
+from pymc_dpsplit.variables import find_mixtures
+
+Density = Callable[[np.ndarray], np.ndarray]
 
 _LINE_POINTS = 500
 _PLANE_POINTS = 100  # along each axis
@@ -41,12 +52,13 @@ def plot_density(
     Parameters
     ----------
     idata : DataTree
-        As returned by `pm.sample`, of a mixture of Gaussians.
+        As returned by `pm.sample`, of a mixture of Gaussians or of single numbers that have a
+        density.
     var_name : str, optional
         Name of the mixture; needed if the trace holds several.
     model : pymc.Model, optional
         The model sampled, by default the one of the context; needed for data with a mean of
-        other variables, which is not in the trace.
+        other variables, which is not in the trace, and for families other than the Gaussians.
     features : int, str or sequence of one or two of them, optional
         Features to show, as positions or as labels of the coordinate: their marginal density
         is plotted.  By default the first two.
@@ -65,14 +77,14 @@ def plot_density(
     Raises
     ------
     ValueError
-        If the clusters are not Gaussian, the values are not in the trace, the model is needed, or
-        an argument is out of range.
+        If the mixture has no such density, the values are not in the trace, the model is needed,
+        or an argument is out of range.
 
     Notes
     -----
-    Each draw shows its occupied clusters, with their weights scaled to sum to 1.  What is not
-    yet seen, of weight ``{name}_new_weight`` (about alpha / (alpha + N)), is left out: its density
-    depends on the prior, which is not in the trace.
+    Of Gaussians each draw shows its occupied clusters, with their weights scaled to sum to 1.
+    What is not yet seen, of weight ``{name}_new_weight`` (about alpha / (alpha + N)), is left out:
+    its density depends on the prior, which is not in the trace.  Of other families it is there.
 
     Examples
     --------
@@ -95,18 +107,44 @@ def plot_density(
     model = Model.get_context(error_if_none=False) if model is None else model
     shown = plotted_values(idata, name, model, num_samples)
     keep = feature_positions(features, shown.values, default=2, most=2)
-    draws = gaussian_draws(idata, name, keep, num_samples)
+    if is_gaussian(idata, name):
+        density: Density = partial(density_at, draws=gaussian_draws(idata, name, keep, num_samples))
+    else:
+        density = _density_by_model(idata, name, model, num_samples)
     values = shown.values.to_numpy().reshape(len(shown.values), -1)[:, keep or (0,)].astype(float)
     values = values[np.isfinite(values).all(1)]
     labels = [label + shown.suffix for label in _labels(shown.values, name, keep)]
     ax = axes_or_new(ax)
     if len(labels) == 1:
-        _draw_line(ax, values[:, 0], draws, ci_prob, shown.kind)
+        _draw_line(ax, values[:, 0], density, ci_prob, shown.kind)
         ax.set(xlabel=labels[0], ylabel="density")
     else:
-        _draw_plane(ax, values, draws, shown.kind)
+        _draw_plane(ax, values, density, shown.kind)
         ax.set(xlabel=labels[0], ylabel=labels[1])
     return ax
+
+
+def _density_by_model(
+    idata: xr.DataTree, name: str, model: Model | None, num_samples: int
+) -> Density:
+    """Return the density of a family other than the Gaussians, as a function of points (G, 1)."""
+    mixture = None if model is None else find_mixtures(model).get(name)
+    if model is None or mixture is None:
+        raise ValueError(
+            f"mixture {name} is not of Gaussians, so that its trace does not tell its density; "
+            "give model=, with which idata was sampled."
+        )
+    component = mixture.component
+    if component.is_discrete or component.has_covariates or mixture.n_features > 1:
+        raise ValueError(
+            f"mixture {name} of {type(component).__name__} has no density of a single number, "
+            "which is what can be plotted of families other than the Gaussians; use "
+            "az.plot_ppc_dist on posterior predictive draws."
+        )
+    posterior = recorded_posterior(idata, mixture)
+    places = zip(*(of.values.tolist() for of in spread_draws(posterior, num_samples)), strict=True)
+    log_density = partial(log_density_by_model, posterior, mixture, model, places=list(places))
+    return lambda points: np.exp(log_density(rows=points))
 
 
 def _labels(observed: xr.DataArray, name: str, keep: tuple[int, ...] | None) -> list[str]:
@@ -114,11 +152,9 @@ def _labels(observed: xr.DataArray, name: str, keep: tuple[int, ...] | None) -> 
     return [name] if keep is None else [feature_names(observed)[i] for i in keep]
 
 
-def _draw_line(
-    ax: Any, values: np.ndarray, draws: GaussianDraws, ci_prob: float, kind: str
-) -> None:
+def _draw_line(ax: Any, values: np.ndarray, density_at: Density, ci_prob: float, kind: str) -> None:
     grid = _grid(values, _LINE_POINTS)
-    density = density_at(grid[:, None], draws)
+    density = density_at(grid[:, None])
     tail = (1 - ci_prob) / 2
     low, high = np.quantile(density, [tail, 1 - tail], axis=0)
     ax.hist(values, bins=_n_bins(values), density=True, color="0.85", label=kind)
@@ -127,10 +163,10 @@ def _draw_line(
     ax.legend()
 
 
-def _draw_plane(ax: Any, values: np.ndarray, draws: GaussianDraws, kind: str) -> None:
+def _draw_plane(ax: Any, values: np.ndarray, density_at: Density, kind: str) -> None:
     across, up = (_grid(column, _PLANE_POINTS) for column in values.T)
     points = np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2)
-    mean = density_at(points, draws).mean(0)
+    mean = density_at(points).mean(0)
     levels = dict(zip(_levels(mean), _ENCLOSED, strict=True))
     few = np.linspace(0, len(values) - 1, min(len(values), _MOST_SCATTERED)).astype(int)
     (data,) = ax.plot(*values[few].T, ".", color="0.6", markersize=4, label=kind)

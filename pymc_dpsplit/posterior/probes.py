@@ -5,6 +5,7 @@ that of the occupied clusters of Gaussian families.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 import xarray as xr
@@ -12,13 +13,11 @@ from pymc.model import Model
 from scipy.special import logsumexp
 
 from pymc_dpsplit.data.fixed_rows import read_only
-from pymc_dpsplit.posterior.density import spread_draws
-from pymc_dpsplit.posterior.measures import measures_of
+from pymc_dpsplit.posterior.density import is_gaussian, spread_draws
+from pymc_dpsplit.posterior.model_density import log_density_by_model
 from pymc_dpsplit.posterior.plotted_values import plotted_values
-from pymc_dpsplit.posterior.readings import readings_of
 from pymc_dpsplit.posterior.trace import group_of
-from pymc_dpsplit.variables import MixtureVariables, find_mixtures
-from pymc_dpsplit.variables.log_density import log_mixture_density
+from pymc_dpsplit.variables import find_mixtures
 
 # Probe points are rows at these quantiles of the density: from nearly an outlier to a mode.
 _LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -48,11 +47,13 @@ def probe_densities(idata: xr.DataTree, name: str, model: Model | None) -> xr.Da
     """
     posterior = group_of(idata, "posterior")
     mixture = None if model is None else find_mixtures(model).get(name)
-    densities = (
-        _of_model(posterior, mixture, model)
-        if model is not None and mixture is not None
-        else _of_trace(posterior, name)
-    )
+    densities: Densities | None
+    if model is None or mixture is None:
+        densities = _of_trace(posterior, name) if is_gaussian(idata, name) else None
+    elif mixture.component.has_covariates:
+        return None
+    else:
+        densities = partial(log_density_by_model, posterior, mixture, model)
     rows = _candidates(idata, name, model)
     if densities is None or rows is None:
         return None
@@ -85,25 +86,9 @@ def _candidates(idata: xr.DataTree, name: str, model: Model | None) -> np.ndarra
     return read_only(np.ascontiguousarray(rows[complete[taken]], dtype=np.float64))
 
 
-def _of_model(posterior: xr.Dataset, mixture: MixtureVariables, model: Model) -> Densities:
-    """Densities under the whole measure, that is with everything not yet seen."""
-
-    def densities(rows: np.ndarray, places: Places) -> np.ndarray:
-        found = np.empty((len(places), len(rows)))
-        measures = measures_of(posterior, mixture, places)
-        readings = readings_of(posterior, mixture, model, places)
-        for out, measure, (_, reading) in zip(found, measures, readings, strict=True):
-            out[:] = log_mixture_density(mixture.component, rows, *measure, reading.values)
-        return found
-
-    return densities
-
-
-def _of_trace(posterior: xr.Dataset, name: str) -> Densities | None:
-    """Densities under the occupied clusters, if they are Gaussian."""
-    spread = next((of for of in ("cov", "sigma") if f"{name}_{of}" in posterior), None)
-    if spread is None or f"{name}_mu" not in posterior:
-        return None
+def _of_trace(posterior: xr.Dataset, name: str) -> Densities:
+    """Densities under the occupied clusters, which are Gaussian."""
+    spread = "cov" if f"{name}_cov" in posterior else "sigma"
     keys = "weights", "mu", spread
     weights, mu, scale = (posterior[f"{name}_{key}"].to_numpy() for key in keys)
 

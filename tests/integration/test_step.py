@@ -296,7 +296,8 @@ def test_statistics_have_names_and_types():
     counts = {"occupied", "iterations", "exchanged"}
     counts |= {f"{of}_{what}" for of in ("splits", "merges") for what in ("proposed", "accepted")}
     names = {name for name in stats.data_vars if name.startswith("x_")}
-    assert names == {f"x_{name}" for name in floats | counts}
+    assert names == {f"x_{name}" for name in floats | counts | {"is_conjugate"}}
+    assert stats["x_is_conjugate"].all()
     for name in floats | counts:
         values = stats[f"x_{name}"]
         assert values.shape == (1, 15)

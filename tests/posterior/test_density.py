@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
+import xarray as xr
 from scipy.stats import multivariate_normal, norm
 
-from pymc_dpsplit.posterior.density import density_at, gaussian_draws
+from pymc_dpsplit.posterior.density import density_at, gaussian_draws, is_gaussian
 
 
 def test_scalar_density_is_that_of_the_occupied_clusters(line_trace):
@@ -45,11 +46,19 @@ def test_thinned_draws_are_those_of_the_trace(plane_trace):
     assert np.isfinite(draws.cov).all()
 
 
-def test_other_families_are_refused(line_trace):
+def test_other_families_are_told_apart(line_trace):
+    assert is_gaussian(line_trace, "x")
     posterior = line_trace["posterior"].to_dataset()
     line_trace["posterior"] = posterior.drop_vars("x_sigma")
-    with pytest.raises(ValueError, match="mixture x has no parameters mu with sigma or cov"):
-        gaussian_draws(line_trace, "x", None, 10)
+    assert not is_gaussian(line_trace, "x")
+
+
+def test_parameters_of_the_same_names_are_not_those_of_gaussians(line_trace):
+    flag = line_trace["posterior"]["x_n_clusters"]
+    for is_conjugate in (True, False):
+        stats = xr.Dataset({"x_is_conjugate": flag.copy(data=np.full(flag.shape, is_conjugate))})
+        line_trace["sample_stats"] = xr.DataTree(stats)
+        assert is_gaussian(line_trace, "x") is is_conjugate
 
 
 def test_draws_without_weight_are_refused(line_trace):
