@@ -14,9 +14,11 @@ from pytensor.graph.basic import Constant, Variable
 
 from pymc_dpsplit.components.bernoulli import Bernoulli
 from pymc_dpsplit.components.declaration import Component
+from pymc_dpsplit.components.exponential import Exponential
 from pymc_dpsplit.components.normal_mean import NormalMean
 from pymc_dpsplit.components.poisson import Poisson
 from pymc_dpsplit.generic.declaration import is_unnamed
+from pymc_dpsplit.generic.normal_inverse_gamma import normal_inverse_gamma
 from pymc_dpsplit.generic.renamed import Renamed
 
 # A child of PyMC's logger, so that the message stands among its own.
@@ -52,9 +54,14 @@ def _bernoulli(a: Any, b: Any) -> Component:
     return Renamed(Bernoulli(a, b), "p", "p", "pm.Bernoulli")
 
 
+def _exponential(shape: Any, scale: Any) -> Component:
+    return Renamed(Exponential(shape, 1.0 / scale), "rate", "lam", "pm.Exponential")
+
+
 _PAIRS: dict[Any, Pair] = {
     pm.Normal: Pair("mu", "normal", ("sigma",), NormalMean),
     pm.Poisson: Pair("mu", "gamma", (), _poisson),
+    pm.Exponential: Pair("lam", "gamma", (), _exponential),
     pm.Bernoulli: Pair("p", "beta", (), _bernoulli),
 }
 
@@ -72,6 +79,13 @@ def conjugate_family(dist: Any, arguments: Mapping[str, Any]) -> Component | Non
     Component or None
         A family with the same law of rows and parameters, these under the names of PyMC.
     """
+    found = normal_inverse_gamma(arguments) if dist is pm.Normal else None
+    if found is not None:
+        _log.info(
+            "Component(pm.Normal, ...) is conjugate: %s, with the parameters mu and sigma, which "
+            "can be integrated out.", found,
+        )  # fmt: skip
+        return found
     pair = _PAIRS.get(dist) if isinstance(dist, type) else None
     if pair is None or set(arguments) != {pair.argument, *pair.shared}:
         return None

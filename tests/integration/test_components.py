@@ -17,6 +17,7 @@ import pymc_dpsplit as dps
 from pymc_dpsplit import sampler
 from pymc_dpsplit.components.arguments import rows_of
 from pymc_dpsplit.components.generic import sum_log_density
+from pymc_dpsplit.generic.normal_inverse_gamma import normal_inverse_gamma
 from pymc_dpsplit.moves.kept_parameters import gather_columns
 from tests.support.components import DECLARED, N_ROWS, draw_laplace
 
@@ -212,6 +213,7 @@ def test_base_measure_may_hold_a_variable() -> None:
     [
         (pm.Poisson, {"mu": lambda: pm.Gamma.dist(2.0, 0.5)}, "Poisson"),
         (pm.Bernoulli, {"p": lambda: pm.Beta.dist(2.0, 3.0)}, "Bernoulli"),
+        (pm.Exponential, {"lam": lambda: pm.Gamma.dist(2.0, 0.5)}, "Exponential"),
         (pm.Normal, {"mu": lambda: pm.Normal.dist(1.0, 2.0), "sigma": 0.5}, "NormalMean"),
     ],
 )
@@ -245,6 +247,36 @@ def test_conjugate_pair_is_recognised(
         dps.DPMixture("x", 1.0, component, observed=rows)
         idata = pm.sample(**_SAMPLING)
     assert f"x_{name}" in idata["posterior"]
+
+
+def by_precision() -> dict[str, Any]:
+    tau = pm.Gamma.dist(2.0, 3.0)
+    return {"mu": pm.Normal.dist(1.5, tau=0.25 * tau), "tau": tau}
+
+
+def by_variance() -> dict[str, Any]:
+    variance = pm.InverseGamma.dist(2.0, 3.0)
+    sigma = pm.math.sqrt(variance)
+    return {"mu": pm.Normal.dist(1.5, sigma=2.0 * sigma), "sigma": sigma}
+
+
+@pytest.mark.parametrize("arguments", [by_precision, by_variance])
+def test_normal_inverse_gamma_is_recognised(
+    arguments: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, logger="pymc.dpsplit"):
+        component = dps.Component(pm.Normal, **arguments())
+    assert type(component) is dps.Normal
+    assert "is conjugate: Normal(" in caplog.text
+    found = component.hyperparameters
+    assert found == pytest.approx({"mu0": 1.5, "kappa0": 0.25, "a0": 2.0, "b0": 3.0}, rel=1e-6)
+
+
+def test_other_laws_of_mean_and_spread_are_not_taken_for_it() -> None:
+    tau = pm.Gamma.dist(2.0, 3.0)
+    for mu in (pm.Normal.dist(0.0, tau=tau**2), pm.Normal.dist(tau, tau=tau), pm.Normal.dist()):
+        assert normal_inverse_gamma({"mu": mu, "tau": tau}) is None
+    assert normal_inverse_gamma({"mu": pm.Normal.dist(0.0, tau=tau), "tau": tau**2}) is None
 
 
 def test_what_is_not_conjugate_is_left_alone() -> None:
