@@ -49,8 +49,11 @@ class Component(NonConjugate):
 
     Notes
     -----
-    A conjugate pair (Poisson with gamma, Bernoulli with beta, normal of known `sigma` with normal)
-    is the family of this package that integrates the parameters out; the log says so.
+    A conjugate pair (Poisson or exponential with gamma, Bernoulli with beta, normal of known
+    `sigma` with normal, normal with normal-inverse-gamma) is the family of this package that
+    integrates the parameters out; the log says so.  The last is written with ``v =
+    pm.Gamma.dist(a0, b0)`` as ``tau=v, mu=pm.Normal.dist(mu0, tau=kappa0 * v)``, or the like with
+    an inverse gamma; its parameters are then `mu` and `sigma`.
 
     Else nothing is integrated out: the parameters of the clusters are part of the state of the
     chain, moved by slice sampling given the members, and by joint splits and merges [1]_.  The
