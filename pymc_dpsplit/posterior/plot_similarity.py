@@ -45,6 +45,11 @@ def plot_similarity(similarity: xr.DataArray | np.ndarray, *, ax: Any = None) ->
            [0., 0., 1., 1.],
            [0., 0., 1., 1.]])
     """
+    if isinstance(similarity, xr.DataTree | xr.Dataset):
+        raise ValueError(
+            f"similarity is a {type(similarity).__name__}; give "
+            "similarity_matrix(sample_labels(idata, model))."
+        )
     matrix = np.asarray(similarity, dtype=float)
     _check(matrix)
     order = _leaf_order(matrix)
