@@ -22,8 +22,9 @@ def labels_of_partition(partition: Any) -> Any:
     """
     if isinstance(partition, PointPartition):
         return partition.partition
-    # A DataArray may have a coordinate of this name.
-    return partition if isinstance(partition, xr.DataArray) else getattr(partition, "labels", partition)
+    if isinstance(partition, xr.DataArray):  # which may have a coordinate of the name below
+        return partition
+    return getattr(partition, "labels", partition)
 
 
 def given_partition(partition: Any, dim: str, n_obs: int, coord: Any = None) -> xr.DataArray:
