@@ -25,7 +25,7 @@ def credible_ball(
     labels : DataArray or ndarray of int, shape (..., obs)
         Labels of every draw, as from `sample_labels`.
     partition : PointPartition, DataArray or array_like of int, shape (obs,)
-        Centre of the ball, as from `point_partition`.
+        Centre of the ball, as from `point_partition`, `find_map` or `dp_means`.
     prob : float
         Probability of the ball, above 0 and at most 1.
     loss : {"vi", "binder"}

@@ -8,13 +8,32 @@ import xarray as xr
 from pymc_dpsplit.posterior.point_partition import PointPartition
 
 
+def labels_of_partition(partition: Any) -> Any:
+    """Return the labels of a partition, also of what an estimate found.
+
+    Parameters
+    ----------
+    partition : PointPartition, MapPartition, DPMeansClusters, DataArray or array_like of int
+
+    Returns
+    -------
+    DataArray or array_like of int
+        Not yet checked.
+    """
+    if isinstance(partition, PointPartition):
+        return partition.partition
+    if isinstance(partition, xr.DataArray):  # which may have a coordinate of the name below
+        return partition
+    return getattr(partition, "labels", partition)
+
+
 def given_partition(partition: Any, dim: str, n_obs: int, coord: Any = None) -> xr.DataArray:
     """Check a partition of some observations, and name its dimension.
 
     Parameters
     ----------
     partition : PointPartition, DataArray or array_like of int, shape (N,)
-        As users give it.
+        As users give it; or what `find_map` or `dp_means` found.
     dim : str
         Name of the dimension of observations.
     n_obs : int
@@ -31,7 +50,7 @@ def given_partition(partition: Any, dim: str, n_obs: int, coord: Any = None) -> 
     ValueError
         If it is not one integer for each observation, or is one of other observations.
     """
-    given = partition.partition if isinstance(partition, PointPartition) else partition
+    given = labels_of_partition(partition)
     labels = np.asarray(given)
     if labels.shape != (n_obs,) or labels.dtype.kind not in "iu":
         raise ValueError(

@@ -43,6 +43,10 @@ def labels_of_draws(labels: Any) -> xr.DataArray:
     ValueError
         If they are not integers, or empty.
     """
+    if isinstance(labels, xr.DataTree | xr.Dataset):
+        raise ValueError(
+            f"labels are a {type(labels).__name__}; give what sample_labels(idata, model) returns."
+        )
     named = labels if isinstance(labels, xr.DataArray) else _named(np.asarray(labels))
     if named.dtype.kind not in "iu":
         raise ValueError(

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
-from pymc.model import Model, modelcontext
+from pymc.model import Model
 
 from pymc_dpsplit.components.given import given
 from pymc_dpsplit.data.blocks import column_means
@@ -72,7 +72,8 @@ def sample_labels(
     Raises
     ------
     ValueError
-        If the mixture is not in the trace, or draws have more clusters than rows were kept.
+        If there is no model, the mixture is not in the trace, or draws have more clusters than
+        rows were kept.
 
     References
     ----------
@@ -90,7 +91,7 @@ def sample_labels(
     >>> dps.sample_labels(idata, model, random_seed=1).shape
     (2, 20, 3)
     """
-    model = modelcontext(model)
+    model = model_given(model)
     mixture = mixture_in(model, var_name)
     kept = f"{mixture.name}_labels"
     for group in ("posterior", "sample_stats"):
@@ -109,6 +110,23 @@ def sample_labels(
     ]
     labels = np.array(drawn).reshape(*shape, -1)
     return _as_labels(labels, posterior, mixture, model)
+
+
+def model_given(model: Model | None) -> Model:
+    """Return the model to read a trace with, by default the one of the context.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
+    model = Model.get_context(error_if_none=False) if model is None else model
+    if model is None:
+        raise ValueError(
+            "model is not given, and there is none in the context; give model=, with which idata "
+            "was sampled."
+        )
+    return model
 
 
 def mixture_in(model: Model, var_name: str | None) -> MixtureVariables:

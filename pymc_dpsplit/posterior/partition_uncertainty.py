@@ -20,7 +20,7 @@ def partition_uncertainty(
     labels : DataArray or ndarray of int, shape (..., obs)
         Labels of every draw, as from `sample_labels`.
     partition : PointPartition, DataArray or array_like of int, shape (obs,)
-        As from `point_partition`.
+        As from `point_partition`, `find_map` or `dp_means`.
     loss : {"binder", "vi"}
         ``"binder"``: the share of the other observations about which a draw and the partition
         differ, that is, whether they are in the cluster of this one; between 0 and 1.

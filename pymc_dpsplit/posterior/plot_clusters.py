@@ -48,7 +48,8 @@ def plot_clusters(
     var_name : str, optional
         Name of the mixture; needed if the trace holds several.
     partition : PointPartition, DataArray or array_like of int, shape (obs,), optional
-        By default that of `point_partition` with the default loss.
+        By default that of `point_partition` with the default loss; `find_map` and `dp_means`
+        give others.
     model : pymc.Model, optional
         The model sampled, by default the one of the context; needed if no partition is given and
         the trace holds no labels, and for data with a mean of other variables.

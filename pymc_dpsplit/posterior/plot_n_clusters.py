@@ -65,7 +65,12 @@ def plot_n_clusters(
     name = choose_mixture(idata, var_name)
     drawn = group_of(idata, "posterior")[f"{name}_n_clusters"].transpose("chain", "draw")
     law = prior if isinstance(prior, xr.DataArray) else None
-    if prior is True:
+    if law is None and not isinstance(prior, bool | np.bool_):
+        raise ValueError(
+            f"prior is a {type(prior).__name__}; give True, or what prior_n_clusters(alpha, n) "
+            "returns."
+        )
+    if law is None and prior:
         law = n_clusters_prior(idata, name, model)
     counts = np.arange(int(drawn.min()), int(drawn.max()) + 1)
     shares = np.stack([(drawn.values == count).mean(1) for count in counts])
@@ -81,7 +86,7 @@ def plot_n_clusters(
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set(
         xlabel=f"number of clusters ({name})",
-        ylabel="probability" if prior is not False else "posterior probability",
+        ylabel="probability" if law is not None else "posterior probability",
     )
     ax.legend()
     return ax

@@ -31,6 +31,8 @@ def plot_partition_uncertainty(
 ) -> Any:
     """Plot the uncertainty of each observation, ordered by cluster and, within, by uncertainty.
 
+    A dotted line shows the mean, which is the expected loss of the partition.
+
     Parameters
     ----------
     idata : DataTree, or DataArray or ndarray of int, shape (..., obs)
@@ -38,7 +40,8 @@ def plot_partition_uncertainty(
     var_name : str, optional
         Name of the mixture; needed if the trace holds several.
     partition : PointPartition, DataArray or array_like of int, shape (obs,), optional
-        By default that of `point_partition` with the default loss.
+        By default that of `point_partition` with the default loss; `find_map` and `dp_means`
+        give others.
     model : pymc.Model, optional
         The model sampled, by default the one of the context; needed if the trace holds no labels.
     loss : {"binder", "vi"}
@@ -64,7 +67,7 @@ def plot_partition_uncertainty(
     >>> labels = np.array([[0, 0, 1, 1, 1], [0, 0, 0, 1, 1]])
     >>> ax = dps.plot_partition_uncertainty(labels, partition=[0, 0, 1, 1, 1])
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
-    ['cluster 1: 3', 'cluster 0: 2']
+    ['cluster 1: 3', 'cluster 0: 2', 'mean: 0.2']
     >>> ax.patches[0].get_data().values
     array([0.5  , 0.125, 0.125])
     """
@@ -82,7 +85,8 @@ def plot_partition_uncertainty(
         edges = np.arange(start, start + len(heights) + 1)
         ax.stairs(heights, edges, fill=True, color=group.color, label=group.label)
         start += len(heights)
-    ax.axhline(uncertainty.mean(), color="k", linewidth=0.8, linestyle=":")
+    mean = uncertainty.mean()
+    ax.axhline(mean, color="k", linewidth=0.8, linestyle=":", label=f"mean: {mean:.2g}")
     ax.set(xlim=(0, start), xlabel=f"{dim}, ordered by cluster", ylabel=_MEANINGS[loss])
     ax.set_ylim(bottom=0)
     ax.legend(fontsize="small")

@@ -45,8 +45,7 @@ def plot_similarity(similarity: xr.DataArray | np.ndarray, *, ax: Any = None) ->
            [0., 0., 1., 1.],
            [0., 0., 1., 1.]])
     """
-    matrix = np.asarray(similarity, dtype=float)
-    _check(matrix)
+    matrix = _checked(similarity)
     order = _leaf_order(matrix)
     dim = str(similarity.dims[0]) if isinstance(similarity, xr.DataArray) else "obs"
     ax = axes_or_new(ax)
@@ -59,7 +58,13 @@ def plot_similarity(similarity: xr.DataArray | np.ndarray, *, ax: Any = None) ->
     return ax
 
 
-def _check(matrix: np.ndarray) -> None:
+def _checked(similarity: Any) -> np.ndarray:
+    if isinstance(similarity, xr.DataTree | xr.Dataset):
+        raise ValueError(
+            f"similarity is a {type(similarity).__name__}; give "
+            "similarity_matrix(sample_labels(idata, model))."
+        )
+    matrix = np.asarray(similarity, dtype=float)
     is_square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1] and matrix.size > 0
     is_fit = is_square and matrix.min() >= 0 and matrix.max() <= 1
     if not is_fit or not np.allclose(matrix, matrix.T):
@@ -67,6 +72,7 @@ def _check(matrix: np.ndarray) -> None:
             f"similarity of shape {matrix.shape} is not a symmetric matrix of probabilities; "
             "give the result of similarity_matrix."
         )
+    return matrix
 
 
 def _leaf_order(matrix: np.ndarray) -> np.ndarray:

@@ -5,13 +5,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
-from pymc.model import Model, modelcontext
+from pymc.model import Model
 
 from pymc_dpsplit.components.given import given
 from pymc_dpsplit.data.blocks import blocks_of
 from pymc_dpsplit.moves.patterns import patterns_of
 from pymc_dpsplit.posterior.density import spread_draws
-from pymc_dpsplit.posterior.labels import mixture_in, redraw
+from pymc_dpsplit.posterior.given_partition import labels_of_partition
+from pymc_dpsplit.posterior.labels import mixture_in, model_given, redraw
 from pymc_dpsplit.posterior.measures import Measure, measures_of, recorded_posterior
 from pymc_dpsplit.posterior.new_rows import NewRows, read_new
 from pymc_dpsplit.posterior.readings import readings_of
@@ -67,8 +68,9 @@ def predict(
         The model sampled; by default the one of the context.
     var_name : str, optional
         Name of the mixture; needed when the model has several.
-    partition : array-like of int, shape (N,), optional
-        Reference clusters of the observations, such as those of a point estimate.
+    partition : PointPartition, DataArray or array_like of int, shape (N,), optional
+        Reference clusters of the observations, as from `point_partition`, `find_map` or
+        `dp_means`.
     num_samples : int, optional
         Most draws to use, evenly spread over all chains; by default all.
     random_seed : int or numpy.random.Generator, optional
@@ -94,8 +96,8 @@ def predict(
     Raises
     ------
     ValueError
-        If the rows or the partition do not suit the model, the mixture is not in the trace, or
-        draws have more clusters than rows were kept.
+        If there is no model, the rows or the partition do not suit it, the mixture is not in the
+        trace, or draws have more clusters than rows were kept.
 
     Notes
     -----
@@ -122,7 +124,7 @@ def predict(
     >>> found["membership_probability"].dims
     ('new_row', 'x_reference_cluster')
     """
-    model = modelcontext(model)
+    model = model_given(model)
     mixture = mixture_in(model, var_name)
     posterior = recorded_posterior(idata, mixture)
     rows = read_new(new, mixture, model)
@@ -158,7 +160,7 @@ def _places(posterior: xr.Dataset, num_samples: int | None) -> list[tuple[int, .
 
 
 def _reference_of(partition: Any) -> Reference:
-    labels = np.asarray(partition)
+    labels = np.asarray(labels_of_partition(partition))
     if labels.ndim != 1 or labels.dtype.kind not in "iu":
         raise ValueError(
             f"partition has shape {labels.shape} and type {labels.dtype}; give one integer for "

@@ -98,8 +98,8 @@ def _nodes(alpha: Any) -> tuple[np.ndarray, np.ndarray]:
         values = np.asarray(alpha, dtype=np.float64).ravel()
     except (TypeError, ValueError):
         raise ValueError(
-            f"alpha is a {type(alpha).__name__}; give a number, an array of draws or a "
-            "distribution of scipy.stats."
+            f"alpha is a {type(alpha).__name__}; give a number, a distribution of scipy.stats, or "
+            "draws, as pm.draw(alpha, 1000) makes them of a variable."
         ) from None
     if values.size == 0 or not (np.isfinite(values) & (values > 0)).all():
         raise ValueError("alpha must be positive and finite; give a number or draws that are.")

@@ -108,7 +108,9 @@ def test_uncertainty_is_ordered_within_clusters(rng):
     assert ax.patches[1].get_data().edges[0] == 6
     assert ax.get_xlabel() == "obs, ordered by cluster"
     assert ax.get_ylabel() == "share of the others placed differently"
-    assert legend_of(ax) == ["cluster 0: 6", "cluster 1: 4"]
+    mean = np.concatenate(heights).mean()
+    assert legend_of(ax) == ["cluster 0: 6", "cluster 1: 4", f"mean: {mean:.2g}"]
+    assert ax.lines[0].get_ydata()[0] == pytest.approx(mean)
 
 
 def test_uncertainty_takes_a_trace_or_its_labels(plane_trace):

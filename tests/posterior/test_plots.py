@@ -186,6 +186,12 @@ def test_prior_that_nobody_knows_is_refused(line_trace):
         plot_n_clusters(line_trace, prior=True)
 
 
+def test_what_is_no_prior_is_refused(line_trace):
+    prior = dps.elicit_alpha(40, 3, 10)
+    with pytest.raises(ValueError, match="prior is a GammaPrior; give True, or what prior_n_clu"):
+        plot_n_clusters(line_trace, prior=prior)
+
+
 def test_prior_alone():
     ax = plot_prior_n_clusters(1.0, 300)
     across, height = prior_line(ax)
@@ -217,6 +223,11 @@ def test_similarity_of_one_observation():
 def test_what_is_no_similarity_is_refused(matrix):
     with pytest.raises(ValueError, match="is not a symmetric matrix of probabilities"):
         plot_similarity(matrix)
+
+
+def test_trace_in_place_of_a_similarity_is_refused(line_trace):
+    with pytest.raises(ValueError, match="similarity is a DataTree; give similarity_matrix"):
+        plot_similarity(line_trace)
 
 
 def test_figures_are_drawn_on_the_axes_given(line_trace):

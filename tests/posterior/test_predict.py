@@ -163,6 +163,23 @@ def test_rows_that_do_not_fit_are_refused(model, idata, new, message):
         dps.predict(idata, new, model)
 
 
+def test_partition_is_taken_as_it_was_found(model, idata):
+    labels = dps.sample_labels(idata, model, random_seed=1)
+    for found in (dps.point_partition(labels, random_seed=1), dps.find_map(model, random_seed=1)):
+        bare = np.asarray(found.partition if isinstance(found, tuple) else found.labels)
+        whole = dps.predict(idata, NEW, model, partition=found, random_seed=3)
+        assert whole.equals(dps.predict(idata, NEW, model, partition=bare, random_seed=3))
+        assert float(dps.credible_ball(labels, found)["radius"]) == float(
+            dps.credible_ball(labels, bare)["radius"]
+        )
+
+
+def test_reading_without_a_model_says_so(idata):
+    for read in (dps.sample_labels, lambda idata: dps.predict(idata, NEW)):
+        with pytest.raises(ValueError, match="model is not given, and there is none in the cont"):
+            read(idata)
+
+
 def test_faults_of_other_arguments_are_named(model, idata):
     with pytest.raises(ValueError, match="partition has 3 labels, but x has 5 observations"):
         dps.predict(idata, NEW, model, partition=[0, 1, 1])

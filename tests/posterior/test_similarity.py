@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from pymc_dpsplit.posterior.point_partition import point_partition
 from pymc_dpsplit.posterior.similarity import similarity_matrix
 
 
@@ -72,3 +73,9 @@ def test_too_many_observations_need_rows():
 def test_bad_input_is_refused(labels, rows, message):
     with pytest.raises(ValueError, match=message):
         similarity_matrix(labels, rows=rows)
+
+
+@pytest.mark.parametrize("read", [similarity_matrix, point_partition])
+def test_trace_in_place_of_labels_is_refused(read):
+    with pytest.raises(ValueError, match=r"labels are a DataTree; give what sample_labels\("):
+        read(xr.DataTree())
