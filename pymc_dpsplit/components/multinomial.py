@@ -55,8 +55,8 @@ class Multinomial(DiscreteByColumn):
     refused, as is a latent mixture.
 
     With many columns the parameter ``p`` fills the trace, K times V numbers a draw:
-    ``pm.sample(var_names=["alpha", "x_n_clusters", "x_weights"], dpsplit={"keep_labels": True})``
-    leaves it out and keeps the partition instead.  Rows are drawn (posterior and prior
+    ``pm.sample(var_names=["alpha", "x_n_clusters", "x_weights", "x_new_weight"],
+    dpsplit={"keep_labels": True})`` leaves it out and keeps the partition instead.  Rows are drawn (posterior and prior
     prediction) dense, with the totals of the observed rows; where there are more or fewer rows
     than observed, with totals drawn from these.
 

@@ -64,6 +64,10 @@ class Component(NonConjugate):
     A shared argument may be a variable of the model: labels are then in the posterior.  So may an
     argument of a base measure, as in ``mu=pm.Normal.dist(centre, 3)``, unless it moves its support.
 
+    Where continuous data have ties, as rounded numbers do, the base measure of a scale must vanish
+    at zero faster than any power, as that of `pm.LogNormal` and `pm.InverseGamma` does: under
+    another, such as `pm.HalfNormal`, clusters of equal rows may have no posterior.
+
     References
     ----------
     .. [1] docs/method.md, section 9.
