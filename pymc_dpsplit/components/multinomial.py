@@ -56,9 +56,9 @@ class Multinomial(DiscreteByColumn):
 
     With many columns the parameter ``p`` fills the trace, K times V numbers a draw:
     ``pm.sample(var_names=["alpha", "x_n_clusters", "x_weights", "x_new_weight"],
-    dpsplit={"keep_labels": True})`` leaves it out and keeps the partition instead.  Rows are drawn (posterior and prior
-    prediction) dense, with the totals of the observed rows; where there are more or fewer rows
-    than observed, with totals drawn from these.
+    dpsplit={"keep_labels": True})`` leaves it out and keeps the partition instead.  Rows are drawn
+    (posterior and prior prediction) dense, with the totals of the observed rows; where there are
+    more or fewer rows than observed, with totals drawn from these.
 
     References
     ----------
