@@ -113,8 +113,9 @@ def test_restarts_find_the_highest_of_all_partitions(case):
         assert loss_of_best(case, 40, alpha) <= TOLERANCE
 
 
+# From one cluster every climb of these small tables of counts ends on the highest.
 @pytest.mark.control
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", [name for name in FAMILIES if name != "Multinomial"])
 def test_a_single_start_misses_it(name):
     cases = ((case, alpha) for case in CASES if case[0] == name for alpha in reversed(ALPHAS))
     assert any(loss_of_best(case, 1, alpha) > 0.01 for case, alpha in cases)

@@ -19,6 +19,21 @@ from tests.support.statistics import LEVEL, two_sample_test
 N_OBS = 40
 _QUICK, _LONG = 1500, 20_000
 CASES = [(family, n) for family, row in FAMILIES.items() for n in row.n_features[-1:]]
+_FIRST = ("Normal", "DiagNormal", "MvNormal")
+QUICK_CASES = [
+    (name, case, alpha)
+    for name in MOVES
+    for case in CASES
+    if case[0] in _FIRST
+    for alpha in (0.5, 3.0)
+]
+# Of other families the moves that are not among the quick tests by enumeration.
+QUICK_CASES += [
+    (name, case, 3.0)
+    for name in ("anchored", "informed", "partial scan", "threaded sweep")
+    for case in CASES
+    if case[0] not in _FIRST
+]
 
 
 def statistics(target: sampler.Target, state: sampler.ChainState) -> list[float]:
@@ -59,9 +74,7 @@ def p_value(
     return two_sample_test(np.array(before, float), np.array(after, float))
 
 
-@pytest.mark.parametrize("alpha", [0.5, 3.0])
-@pytest.mark.parametrize("case", CASES, ids=str)
-@pytest.mark.parametrize("name", MOVES)
+@pytest.mark.parametrize(("name", "case", "alpha"), QUICK_CASES, ids=str)
 def test_move_is_invariant(
     name: str, case: tuple[str, int], alpha: float, rng: np.random.Generator
 ) -> None:
