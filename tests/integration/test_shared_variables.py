@@ -7,7 +7,7 @@ from scipy import stats
 
 import pymc_dpsplit as dps
 from pymc_dpsplit.variables import find_mixtures
-from pymc_dpsplit.variables.rows import MixtureLogDensity
+from pymc_dpsplit.variables.log_density import MixtureLogDensity
 from tests.integration.test_reproducibility import OPTIONS
 
 N_OBS, N_DRAWS = 30, 10
