@@ -13,6 +13,7 @@ from pymc_dpsplit import sampler
 from pymc_dpsplit.components.arguments import as_floats
 from pymc_dpsplit.components.declaration import Component
 from pymc_dpsplit.components.given import given
+from pymc_dpsplit.components.non_conjugate import NonConjugate
 from pymc_dpsplit.data.blocks import column_means
 from pymc_dpsplit.estimates.climbing import AlphaPrior, Summit, climb
 from pymc_dpsplit.estimates.numbering import largest_first
@@ -247,6 +248,11 @@ def _problem_of(
     rng: np.random.Generator,
 ) -> _Problem:
     """Read prior, data and concentration off a model at its initial point."""
+    if isinstance(mixture.component, NonConjugate):
+        raise ValueError(
+            f"{mixture.name} is of {mixture.component!r}, whose parameters cannot be integrated "
+            "out, as find_map does; use pm.sample, or a family such as Normal."
+        )
     reader = reader_of_points(mixture, model, {})
     if not reader.rows_are_fixed:
         raise ValueError(

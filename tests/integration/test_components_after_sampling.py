@@ -63,3 +63,8 @@ def test_rows_without_covariates_are_refused() -> None:
     with pytest.raises(ValueError, match="has no density of a single number"):
         dps.plot_density(idata, model=model)
     assert "log_density" not in str(dps.diagnose(idata, model=model))
+
+
+def test_find_map_refuses_what_it_cannot_integrate(sampled: tuple[Any, pm.Model]) -> None:
+    with pytest.raises(ValueError, match="whose parameters cannot be integrated out"):
+        dps.find_map(sampled[1])
