@@ -1,4 +1,4 @@
-"""What families of whole numbers with independent columns have in common.
+"""What families with independent columns have in common, and those of whole numbers besides.
 
 Rows of counts or codes reach the kernels as they are: `prior.shift` is kept for the moves, which
 ask every prior for it, and never subtracted.
@@ -13,18 +13,8 @@ import numpy as np
 from pymc_dpsplit.components.declaration import Component
 
 
-class DiscreteByColumn(Component):
-    """A discrete family whose columns are independent given the cluster, as under its base."""
-
-    row_ndim: ClassVar[int] = 1
-    is_discrete: ClassVar[bool] = True
-
-    @abstractmethod
-    def suited_to(self, rows: np.ndarray) -> "DiscreteByColumn":
-        """Refuse rows that are not in the support of the family; return it as it suits them."""
-
-    def hyperparameter_ndims(self) -> dict[str, int]:
-        return dict.fromkeys(self.hyperparameters, 1)
+class ByColumn(Component):
+    """A family whose columns are independent given the parameters of the cluster."""
 
     def natural(self, parameters: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         return dict(parameters)
@@ -37,5 +27,20 @@ class DiscreteByColumn(Component):
         parameters: Mapping[str, np.ndarray],
         labels: np.ndarray,
     ) -> np.ndarray:
-        # Columns are independent, so what is known of a row says nothing about the rest.
-        return np.where(is_missing, self.draw_rows(rng, parameters, labels), rows)
+        # What is known of a row says nothing about the rest.
+        drawn = self.draw_rows(rng, parameters, labels).reshape(rows.shape)
+        return np.where(is_missing, drawn, rows)
+
+
+class DiscreteByColumn(ByColumn):
+    """A discrete family whose columns are independent given the cluster, as under its base."""
+
+    row_ndim: ClassVar[int] = 1
+    is_discrete: ClassVar[bool] = True
+
+    @abstractmethod
+    def suited_to(self, rows: np.ndarray) -> "DiscreteByColumn":
+        """Refuse rows that are not in the support of the family; return it as it suits them."""
+
+    def hyperparameter_ndims(self) -> dict[str, int]:
+        return dict.fromkeys(self.hyperparameters, 1)

@@ -18,7 +18,8 @@ from scipy import special
 
 from pymc_dpsplit.components import base
 from pymc_dpsplit.components.arguments import positive_vector, refuse_where, rows_of
-from pymc_dpsplit.components.declaration import Component, Values
+from pymc_dpsplit.components.by_column import ByColumn
+from pymc_dpsplit.components.declaration import Values
 from pymc_dpsplit.data.blocks import moments_of
 from pymc_dpsplit.kernels.jit import kernel
 from pymc_dpsplit.kernels.linear import fill_log_linear
@@ -42,7 +43,7 @@ class GammaPrior(NamedTuple):
     b: np.ndarray
 
 
-class Gamma(Component):
+class Gamma(ByColumn):
     """Gamma clusters of vectors of positive numbers that differ in their rates alone.
 
     Per column, ``rate ~ Gamma(a, b)`` with shape a and rate b, and observations of the cluster are
@@ -149,9 +150,6 @@ class Gamma(Component):
     def central(self, values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         return {"rate": values["a"] / values["b"]}
 
-    def natural(self, parameters: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        return dict(parameters)
-
     def log_base(self, natural: Values, values: Values, pt: Any) -> Any:
         """Log density of the rates, eq. (72)."""
         rate, a, b = natural["rate"], values["a"], values["b"]
@@ -178,17 +176,6 @@ class Gamma(Component):
     ) -> np.ndarray:
         rate = parameters["rate"][labels]
         return np.maximum(rng.standard_gamma(self._shape(), rate.shape) / rate, _TINY)
-
-    def draw_missing(
-        self,
-        rng: np.random.Generator,
-        rows: np.ndarray,
-        is_missing: np.ndarray,
-        parameters: Mapping[str, np.ndarray],
-        labels: np.ndarray,
-    ) -> np.ndarray:
-        # Columns are independent, so what is known of a row says nothing about the rest.
-        return np.where(is_missing, self.draw_rows(rng, parameters, labels), rows)
 
 
 @base.implements(base.stats_size, GammaPrior)

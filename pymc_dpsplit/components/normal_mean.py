@@ -15,7 +15,8 @@ import numpy as np
 
 from pymc_dpsplit.components import base
 from pymc_dpsplit.components.arguments import positive_scalar, real_scalar, rows_of
-from pymc_dpsplit.components.declaration import Component, Values
+from pymc_dpsplit.components.by_column import ByColumn
+from pymc_dpsplit.components.declaration import Values
 from pymc_dpsplit.data.blocks import moments_of
 from pymc_dpsplit.kernels.diagonal import fill_log_independent
 from pymc_dpsplit.kernels.jit import kernel
@@ -34,7 +35,7 @@ class NormalMeanPrior(NamedTuple):
     sigma: float
 
 
-class NormalMean(Component):
+class NormalMean(ByColumn):
     """Normal clusters of scalars that differ in their mean alone.
 
     ``mu ~ N(mu0, sigma0^2)`` and observations of the cluster are ``N(mu, sigma^2)`` [1]_, with
@@ -130,9 +131,6 @@ class NormalMean(Component):
     def central(self, values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         return {"mu": values["mu0"]}
 
-    def natural(self, parameters: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        return dict(parameters)
-
     def log_base(self, natural: Values, values: Values, pt: Any) -> Any:
         """Log density of mu, eq. (65)."""
         scaled = (natural["mu"] - values["mu0"]) / values["sigma0"]
@@ -156,17 +154,6 @@ class NormalMean(Component):
     ) -> np.ndarray:
         noise = rng.standard_normal(len(labels))
         return parameters["mu"][labels] + self.hyperparameters["sigma"] * noise
-
-    def draw_missing(
-        self,
-        rng: np.random.Generator,
-        rows: np.ndarray,
-        is_missing: np.ndarray,
-        parameters: Mapping[str, np.ndarray],
-        labels: np.ndarray,
-    ) -> np.ndarray:
-        drawn = self.draw_rows(rng, parameters, labels).reshape(rows.shape)
-        return np.where(is_missing, drawn, rows)
 
 
 @kernel

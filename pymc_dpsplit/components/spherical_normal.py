@@ -17,7 +17,8 @@ import numpy as np
 
 from pymc_dpsplit.components import base
 from pymc_dpsplit.components.arguments import positive_scalar, real_vector, rows_of
-from pymc_dpsplit.components.declaration import Component, Values
+from pymc_dpsplit.components.by_column import ByColumn
+from pymc_dpsplit.components.declaration import Values
 from pymc_dpsplit.data.blocks import moments_of
 from pymc_dpsplit.kernels.diagonal import fill_log_independent
 from pymc_dpsplit.kernels.jit import kernel
@@ -41,7 +42,7 @@ class SphericalNormalPrior(NamedTuple):
     b0: float
 
 
-class SphericalNormal(Component):
+class SphericalNormal(ByColumn):
     """Normal-inverse-gamma clusters of vectors, with one variance for all features.
 
     ``sigma^2 ~ InvGamma(a0, b0)``, ``mu | sigma^2 ~ N(mu0, sigma^2 / kappa0 I)`` and observations
@@ -140,9 +141,6 @@ class SphericalNormal(Component):
     def central(self, values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         return {"mu": values["mu0"], "sigma": np.sqrt(values["b0"] / values["a0"])}
 
-    def natural(self, parameters: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        return dict(parameters)
-
     def log_base(self, natural: Values, values: Values, pt: Any) -> Any:
         """Log density of mu and sigma, eq. (67)."""
         mu, sigma = natural["mu"], natural["sigma"]
@@ -176,17 +174,6 @@ class SphericalNormal(Component):
     ) -> np.ndarray:
         mu, sigma = parameters["mu"][labels], parameters["sigma"][labels]
         return mu + sigma[:, None] * rng.standard_normal(mu.shape)
-
-    def draw_missing(
-        self,
-        rng: np.random.Generator,
-        rows: np.ndarray,
-        is_missing: np.ndarray,
-        parameters: Mapping[str, np.ndarray],
-        labels: np.ndarray,
-    ) -> np.ndarray:
-        # Features are independent, so what is known of a row says nothing about the rest.
-        return np.where(is_missing, self.draw_rows(rng, parameters, labels), rows)
 
 
 @kernel

@@ -105,6 +105,12 @@ def spread_draws(
     return chain, draw
 
 
+def spread_places(drawn: xr.DataArray | xr.Dataset, num_samples: int) -> list[tuple[int, ...]]:
+    """Return the chain and draw of each of those that `spread_draws` chooses."""
+    axes = spread_draws(drawn, num_samples)
+    return list(zip(*(axis.values.tolist() for axis in axes), strict=True))
+
+
 def _read(values: xr.DataArray, num_samples: int, keep: tuple[int, ...]) -> np.ndarray:
     """Read at most `num_samples` draws of all chains, and the features `keep` of each.
 

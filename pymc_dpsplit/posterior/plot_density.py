@@ -14,7 +14,7 @@ from pymc_dpsplit.posterior.density import (
     density_at,
     gaussian_draws,
     is_gaussian,
-    spread_draws,
+    spread_places,
 )
 from pymc_dpsplit.posterior.features import Feature, feature_names, feature_positions
 from pymc_dpsplit.posterior.measures import recorded_posterior
@@ -142,8 +142,8 @@ def _density_by_model(
             "az.plot_ppc_dist on posterior predictive draws."
         )
     posterior = recorded_posterior(idata, mixture)
-    places = zip(*(of.values.tolist() for of in spread_draws(posterior, num_samples)), strict=True)
-    log_density = partial(log_density_by_model, posterior, mixture, model, places=list(places))
+    places = spread_places(posterior, num_samples)
+    log_density = partial(log_density_by_model, posterior, mixture, model, places=places)
     return lambda points: np.exp(log_density(rows=points))
 
 

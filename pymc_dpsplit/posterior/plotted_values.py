@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 from pymc.model import Model
 
-from pymc_dpsplit.posterior.density import spread_draws
+from pymc_dpsplit.posterior.density import spread_draws, spread_places
 from pymc_dpsplit.posterior.readings import readings_of
 from pymc_dpsplit.posterior.trace import group_of
 from pymc_dpsplit.variables import MixtureVariables, find_mixtures
@@ -136,8 +136,7 @@ def _errors(
     num_samples: int,
 ) -> xr.DataArray:
     """Data less their mean in several draws, entries that were imputed left out."""
-    chain, draw = spread_draws(posterior, num_samples)
-    places = zip(chain.values, draw.values, strict=True)
+    places = spread_places(posterior, num_samples)
     is_missing = np.isnan(observed.to_numpy())
     found = [
         np.where(is_missing, np.nan, reading.rows.reshape(observed.shape))

@@ -10,7 +10,7 @@ from pymc.model import Model
 from pymc_dpsplit.components.given import given
 from pymc_dpsplit.data.blocks import blocks_of
 from pymc_dpsplit.moves.patterns import patterns_of
-from pymc_dpsplit.posterior.density import spread_draws
+from pymc_dpsplit.posterior.density import spread_places
 from pymc_dpsplit.posterior.given_partition import labels_of_partition
 from pymc_dpsplit.posterior.labels import mixture_in, model_given, redraw
 from pymc_dpsplit.posterior.measures import Measure, measures_of, recorded_posterior
@@ -155,8 +155,7 @@ def _places(posterior: xr.Dataset, num_samples: int | None) -> list[tuple[int, .
         num_samples = n_all
     if isinstance(num_samples, bool) or not isinstance(num_samples, int) or num_samples < 1:
         raise ValueError(f"num_samples={num_samples!r} must be an integer of at least 1.")
-    chain, draw = spread_draws(posterior, num_samples)
-    return list(zip(chain.values.tolist(), draw.values.tolist(), strict=True))
+    return spread_places(posterior, num_samples)
 
 
 def _reference_of(partition: Any) -> Reference:

@@ -13,7 +13,7 @@ from pymc.model import Model
 from scipy.special import logsumexp
 
 from pymc_dpsplit.data.fixed_rows import read_only
-from pymc_dpsplit.posterior.density import is_gaussian, spread_draws
+from pymc_dpsplit.posterior.density import is_gaussian, spread_places
 from pymc_dpsplit.posterior.model_density import log_density_by_model
 from pymc_dpsplit.posterior.plotted_values import plotted_values
 from pymc_dpsplit.posterior.trace import group_of
@@ -57,8 +57,7 @@ def probe_densities(idata: xr.DataTree, name: str, model: Model | None) -> xr.Da
     rows = _candidates(idata, name, model)
     if densities is None or rows is None:
         return None
-    places = [axis.values.tolist() for axis in spread_draws(posterior, _MOST_DRAWS)]
-    height = logsumexp(densities(rows, list(zip(*places, strict=True))), axis=0)
+    height = logsumexp(densities(rows, spread_places(posterior, _MOST_DRAWS)), axis=0)
     order = np.argsort(height)
     chosen = order[np.round(np.array(_LEVELS) * (len(order) - 1)).astype(int)]
     shape = posterior.sizes["chain"], posterior.sizes["draw"]
