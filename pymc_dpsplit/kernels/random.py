@@ -60,9 +60,9 @@ def draw_log_gamma(rng, shape):
 
 
 @kernel
-def draw_categorical(rng, weights):
-    """Draw an index with probability proportional to `weights` (nonnegative, not all zero)."""
-    target = rng.random() * weights.sum()
+def categorical_at(u, weights):
+    """Index that a uniform `u` falls on, `weights` (nonnegative, not all zero) laid end to end."""
+    target = u * weights.sum()
     running = 0.0
     last = 0
     for k in range(weights.shape[0]):
@@ -72,3 +72,9 @@ def draw_categorical(rng, weights):
             if target < running:
                 return k
     return last
+
+
+@kernel
+def draw_categorical(rng, weights):
+    """Draw an index with probability proportional to `weights`."""
+    return categorical_at(rng.random(), weights)

@@ -12,7 +12,8 @@ import numpy as np
 from pymc_dpsplit.components.base import add_row, stats_size
 from pymc_dpsplit.components.optional import begin_tile
 from pymc_dpsplit.kernels.jit import kernel
-from pymc_dpsplit.kernels.random import draw_key, hash_uniform
+from pymc_dpsplit.kernels.random import hash_uniform
+from pymc_dpsplit.kernels.streams import next_key
 from pymc_dpsplit.kernels.tiles import TILE, fill_members, new_rows, new_scratch
 from pymc_dpsplit.moves.launch import fill_log_odds, fit_pair
 
@@ -56,7 +57,7 @@ def _log_one_plus_exp(x):
 
 
 @kernel
-def allocate(prior, data, members, bounds, anchors, log_shares, params, side, draw, rng):
+def allocate(prior, data, members, bounds, anchors, log_shares, params, side, draw, stream):
     """Draw the sides of `members`, or evaluate the probability of given ones.
 
     Parameters
@@ -84,7 +85,7 @@ def allocate(prior, data, members, bounds, anchors, log_shares, params, side, dr
     tile = begin_tile(prior, data)
     scratch = new_scratch(5)
     odds = new_scratch(1)
-    key = draw_key(rng)
+    key = next_key(stream)
     log_q, log_q_swapped = 0.0, 0.0
     for c in range(2):
         if anchors[c] >= 0:

@@ -187,11 +187,13 @@ def assign_strips(
     pruning : Pruning or None
         What `plan_pruning` returned; None is to evaluate all atoms.
     strip_stats : ndarray of float64, shape (strips, A, S)
-        The observations of each strip are added to its statistics.
+        Overwritten by the statistics of the observations of each strip.
     """
     s = take_next(counter)
     while s < strip_stats.shape[0]:
         start, stop = strip_bounds(labels.shape[0], s)
+        # Here, for threads share it: where statistics are large it takes a while.
+        strip_stats[s] = 0.0
         _assign_either(
             prior,
             data,
@@ -248,8 +250,8 @@ def renumber(labels, renumbered, counter):
 
 @kernel
 def new_strip_stats(prior, n_obs, n_atoms):
-    """Zeroed statistics for every strip and atom."""
-    return np.zeros((strip_count(n_obs), n_atoms, stats_size(prior)))
+    """Room for the statistics of every strip and atom."""
+    return np.empty((strip_count(n_obs), n_atoms, stats_size(prior)))
 
 
 @kernel

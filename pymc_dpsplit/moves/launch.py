@@ -18,7 +18,8 @@ from pymc_dpsplit.components.base import (
 )
 from pymc_dpsplit.components.optional import begin_tile
 from pymc_dpsplit.kernels.jit import kernel
-from pymc_dpsplit.kernels.random import draw_key, hash_uniform
+from pymc_dpsplit.kernels.random import hash_uniform
+from pymc_dpsplit.kernels.streams import next_index, next_key, next_uniform
 from pymc_dpsplit.kernels.tiles import TILE, fill_members, new_rows, new_scratch
 
 _SUBSAMPLE = 500
@@ -50,14 +51,14 @@ def fill_log_odds(prior, data, rows, log_shares, params, odds, tile, scratch):
 
 
 @kernel
-def _scan(prior, data, members, anchors, log_shares, params, rng):
+def _scan(prior, data, members, anchors, log_shares, params, stream):
     """Draw sides of `members` independently; return the statistics (2, S), anchors held."""
     pair_stats = np.zeros((2, stats_size(prior)))
     rows = new_rows()
     tile = begin_tile(prior, data)
     scratch = new_scratch(5)
     odds = new_scratch(1)
-    key = draw_key(rng)
+    key = next_key(stream)
     for c in range(2):
         if anchors[c] >= 0:
             add_row(prior, data, anchors[c], pair_stats[c])
@@ -74,11 +75,11 @@ def _scan(prior, data, members, anchors, log_shares, params, rng):
 
 
 @kernel
-def draw_seeds(prior, data, members, rng):
+def draw_seeds(prior, data, members, stream):
     """Two observations to start from: one at random, and the worst of three under it."""
     n_members = members.shape[0]
     seeds = np.empty(2, np.int64)
-    seeds[0] = members[np.int64(rng.random() * n_members)]
+    seeds[0] = members[next_index(stream, n_members)]
     one = np.zeros(stats_size(prior))
     add_row(prior, data, seeds[0], one)
     params = np.empty(params_size(prior))
@@ -87,7 +88,7 @@ def draw_seeds(prior, data, members, rng):
     for t in range(TILE):
         rows[t] = seeds[0]
     for t in range(_CANDIDATES):
-        rows[t] = members[np.int64(rng.random() * n_members)]
+        rows[t] = members[next_index(stream, n_members)]
     tile = begin_tile(prior, data)
     values = new_scratch(1)
     load_tile(prior, data, rows, tile)
@@ -101,20 +102,20 @@ def draw_seeds(prior, data, members, rng):
 
 
 @kernel
-def _subsample(members, rng):
+def _subsample(members, stream):
     """At most 500 of the members, spread evenly from a random offset."""
     n_members = members.shape[0]
     if n_members <= _SUBSAMPLE:
         return members
     some = np.empty(_SUBSAMPLE, np.int64)
-    offset = rng.random()
+    offset = next_uniform(stream)
     for j in range(_SUBSAMPLE):
         some[j] = members[np.int64((j + offset) * n_members / _SUBSAMPLE)]
     return some
 
 
 @kernel
-def launch(prior, data, members, seeds, anchors, rng):
+def launch(prior, data, members, seeds, anchors, stream):
     """Fit two clusters to `members`, starting from two seeds.
 
     Parameters
@@ -136,8 +137,8 @@ def launch(prior, data, members, seeds, anchors, rng):
     for c in range(2):
         add_row(prior, data, seeds[c], pair_stats[c])
     fit_pair(prior, pair_stats, log_shares, params)
-    some = _subsample(members, rng)
+    some = _subsample(members, stream)
     for _ in range(_SCANS):
-        pair_stats = _scan(prior, data, some, anchors, log_shares, params, rng)
+        pair_stats = _scan(prior, data, some, anchors, log_shares, params, stream)
         fit_pair(prior, pair_stats, log_shares, params)
     return log_shares, params

@@ -10,7 +10,8 @@ import numpy as np
 
 from pymc_dpsplit.components.base import log_marginal
 from pymc_dpsplit.kernels.jit import kernel
-from pymc_dpsplit.kernels.random import draw_categorical
+from pymc_dpsplit.kernels.random import categorical_at
+from pymc_dpsplit.kernels.streams import next_index, next_uniform
 
 # Keeps every pair possible, however bad.
 _AFFINITY_FLOOR = 1e-4
@@ -39,13 +40,13 @@ def fill_affinities(prior, stats, log_m, a, out):
 
 
 @kernel
-def draw_pair(prior, stats, log_m, rng):
+def draw_pair(prior, stats, log_m, stream):
     """Draw a pair to merge: one uniformly, the other by affinity to it."""
     n_clusters = stats.shape[0]
     affinity = np.empty(n_clusters)
-    a = np.int64(rng.random() * n_clusters)
+    a = next_index(stream, n_clusters)
     fill_affinities(prior, stats, log_m, a, affinity)
-    return a, np.int64(draw_categorical(rng, affinity))
+    return a, np.int64(categorical_at(next_uniform(stream), affinity))
 
 
 @kernel
@@ -60,6 +61,6 @@ def log_pair_probability(prior, stats, log_m, a, b):
 
 
 @kernel
-def draw_cluster(stats, rng):
+def draw_cluster(stats, stream):
     """Draw a cluster to split, in proportion to its size."""
-    return np.int64(draw_categorical(rng, stats[:, 0]))
+    return np.int64(categorical_at(next_uniform(stream), stats[:, 0]))

@@ -39,6 +39,10 @@ from tests.support.statistics import (
 ALPHAS = (0.1, 1.0, 5.0)
 _CHAINS = 64
 _QUICK, _LONG = 150, 4000
+# Exact starts among the draws of a chain.  An informed choice hardly ever divides some clusters or
+# joins them again, so that a run of it alone stays in a part of the partitions: were the chains not
+# begun anew, the share of those that begin there would decide.
+_STARTS = {"informed": 10}
 CASES = [
     (family, n_features, data)
     for family, row in FAMILIES.items()
@@ -83,16 +87,22 @@ def labels_drawn(
 
 
 def p_value(
-    move: Move, case: tuple[str, int, str], alpha: float, n_draws: int, rng: np.random.Generator
+    move: Move,
+    case: tuple[str, int, str],
+    alpha: float,
+    n_draws: int,
+    rng: np.random.Generator,
+    n_starts: int = 1,
 ) -> float:
     """P-value over partitions, number of clusters and co-clustering."""
     family, n_features, data = case
     rows = dataset_of(family, data, n_features)
     exact = exact_posterior(twin_of(family, n_features), rows, alpha)
     n_obs = len(rows)
-    starts = enumerate_partitions(n_obs)[rng.choice(len(exact), _CHAINS, p=exact)]
+    starts = enumerate_partitions(n_obs)[rng.choice(len(exact), _CHAINS * n_starts, p=exact)]
     target = target_of(component_of(family, n_features), rows, alpha)
-    labels = labels_drawn(move, target, starts, n_draws, rng)
+    labels = labels_drawn(move, target, starts, n_draws // n_starts, rng)
+    labels = labels.reshape(_CHAINS, -1, n_obs)
     index = partition_index(labels)
     n_clusters = labels.max(axis=2) + 1
     return combine(
@@ -106,7 +116,7 @@ def p_value(
 def test_move_keeps_the_posterior(
     name: str, case: tuple[str, int, str], alpha: float, rng: np.random.Generator
 ) -> None:
-    assert p_value(MOVES[name], case, alpha, _QUICK, rng) > LEVEL
+    assert p_value(MOVES[name], case, alpha, _QUICK, rng, _STARTS.get(name, 1)) > LEVEL
 
 
 @pytest.mark.slow
@@ -116,7 +126,7 @@ def test_move_keeps_the_posterior(
 def test_move_keeps_the_posterior_long(
     name: str, case: tuple[str, int, str], alpha: float, rng: np.random.Generator
 ) -> None:
-    assert p_value(MOVES[name], case, alpha, _LONG, rng) > LEVEL
+    assert p_value(MOVES[name], case, alpha, _LONG, rng, _STARTS.get(name, 1)) > LEVEL
 
 
 @pytest.mark.control

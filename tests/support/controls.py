@@ -7,6 +7,8 @@ import numpy as np
 
 from pymc_dpsplit import sampler
 from pymc_dpsplit.kernels.random import draw_key
+from pymc_dpsplit.kernels.streams import new_stream
+from pymc_dpsplit.moves.anchored import decide_for_pair
 from pymc_dpsplit.moves.assignment import (
     assign_strips,
     new_counter,
@@ -17,6 +19,7 @@ from pymc_dpsplit.moves.assignment import (
     total_strips,
     weigh,
 )
+from pymc_dpsplit.moves.decision import carry_out
 from pymc_dpsplit.moves.greedy import greedy_attempt
 from pymc_dpsplit.moves.informed import log_division_probability, propose_split
 from pymc_dpsplit.moves.measure import break_remainder, draw_measure
@@ -62,9 +65,10 @@ def _uncompensated(prior, data, labels, stats, alpha, rng):
 def _unselected(prior, data, labels, stats, alpha, rng):
     """The informed move without the probabilities of choosing the cluster and the pair."""
     log_u = -rng.standard_exponential()
+    stream = new_stream(np.uint64(draw_key(rng)))
     if rng.random() < 0.5:
-        cluster = draw_cluster(stats, rng)
-        members, side, pair, log_q = propose_split(prior, data, labels, stats, cluster, rng)
+        cluster = draw_cluster(stats, stream)
+        members, side, pair, log_q = propose_split(prior, data, labels, stats, cluster, stream)
         if pair[0, 0] == 0.0 or pair[1, 0] == 0.0:
             return stats
         if log_u >= log_split_ratio(prior, alpha, pair[0], pair[1], stats[cluster]) - log_q:
@@ -72,8 +76,8 @@ def _unselected(prior, data, labels, stats, alpha, rng):
         return apply_split(labels, stats, cluster, members, side, pair[0], pair[1])
     if len(stats) == 1:
         return stats
-    a, b = draw_pair(prior, stats, log_marginals(prior, stats), rng)
-    log_q = log_division_probability(prior, data, labels, stats, a, b, rng)
+    a, b = draw_pair(prior, stats, log_marginals(prior, stats), stream)
+    log_q = log_division_probability(prior, data, labels, stats, a, b, stream)
     if log_u >= log_q - log_split_ratio(prior, alpha, stats[a], stats[b], stats[a] + stats[b]):
         return stats
     return apply_merge(labels, stats, a, b)
@@ -84,10 +88,24 @@ def _doubled(prior, data, labels, stats, alpha, rng):
     return sampler.collapsed_sweep(prior, data, labels, stats, 2.0 * alpha, rng)
 
 
+def _drawn_together(prior, data, labels, stats, alpha, rng):
+    """Anchored pairs, of which half are drawn within a cluster: units chosen by the partition."""
+    for _ in range(4):
+        anchors = rng.choice(len(labels), 2, replace=False)
+        companions = np.flatnonzero(labels == labels[anchors[0]])
+        if rng.random() < 0.5 and len(companions) > 1:
+            anchors[1] = rng.choice(companions[companions != anchors[0]])
+        stream = new_stream(np.uint64(draw_key(rng)))
+        decision = decide_for_pair(prior, data, labels, stats, alpha, anchors, stream)
+        stats = carry_out(labels, stats, decision, np.zeros(4, np.int64))
+    return stats
+
+
 CONTROLS: dict[str, Move] = {
     "emptying sweep": sweep(_emptying),
     "shifted slice": sweep(_shifted),
     "uncompensated split": sweep(_uncompensated),
     "unselected merge": sweep(_unselected),
     "doubled concentration": sweep(_doubled),
+    "units chosen by the partition": sweep(_drawn_together),
 }

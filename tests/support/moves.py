@@ -14,6 +14,7 @@ from pymc_dpsplit.moves.anchored import anchored_attempt
 from pymc_dpsplit.moves.assignment import slice_sweep
 from pymc_dpsplit.moves.collapsed import collapsed_scan, collapsed_sweep
 from pymc_dpsplit.moves.informed import informed_attempt
+from pymc_dpsplit.moves.side_by_side import Attempt, attempt_side_by_side, draw_attempts
 from tests.support.pruned import pruned_sweep
 
 Move = Callable[[sampler.Target, sampler.ChainState, np.random.Generator], sampler.ChainState]
@@ -76,11 +77,25 @@ def threaded_sweep(
     return sampler.ChainState(labels, stats)
 
 
+def side_by_side(draw: Callable[[int, np.random.Generator], list[Attempt]]) -> Move:
+    """Four split/merge attempts made from one partition by two threads."""
+
+    def made(prior, data, labels, stats, alpha, rng):
+        tally = np.zeros(4, np.int64)
+        with ThreadPoolExecutor(2) as pool:
+            return attempt_side_by_side(
+                prior, data, labels, stats, alpha, draw(4, rng), tally, pool, 4
+            )
+
+    return sweep(made)
+
+
 MOVES: dict[str, Move] = {
     "slice": sweep(slice_sweep),
     "pruned slice": sweep(pruned_sweep),
     "anchored": attempt(anchored_attempt),
     "informed": attempt(informed_attempt),
+    "side by side": side_by_side(draw_attempts),
     "collapsed": sweep(collapsed_sweep),
     "threaded sweep": threaded_sweep,
     "partial scan": partial_scan,

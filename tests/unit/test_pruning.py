@@ -83,7 +83,7 @@ def redone(begin: Sweep, pruning: Pruning) -> tuple[np.ndarray, int]:
     """Labels after the pruned sweep, and how many observations were drawn with all atoms."""
     prior, data, _ = begin.target
     labels = begin.labels.copy()
-    stats = new_strip_stats(prior, N_OBS, len(begin.caps))[0]
+    stats = np.zeros_like(new_strip_stats(prior, N_OBS, len(begin.caps))[0])
     n_redone = assign_pruned(
         prior, data, labels, 0, N_OBS, begin.params, begin.caps, pruning, *begin.keys, stats
     )

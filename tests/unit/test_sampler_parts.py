@@ -10,6 +10,8 @@ from scipy import special, stats
 
 from pymc_dpsplit import sampler
 from pymc_dpsplit.kernels.jit import kernel
+from pymc_dpsplit.kernels.random import draw_key
+from pymc_dpsplit.kernels.streams import new_stream
 from pymc_dpsplit.kernels.tiles import TILE
 from pymc_dpsplit.moves.allocation import allocate, order_by_block
 from pymc_dpsplit.moves.assignment import strip_bounds, strip_count
@@ -64,6 +66,11 @@ def state_of(target: sampler.Target, n_clusters: int) -> sampler.ChainState:
     """Observations dealt to clusters in turn, the first cluster twice as often."""
     dealt = np.arange(len(target.data)) % (n_clusters + 1) % n_clusters
     return sampler.resume(target, dealt)
+
+
+def stream_of(rng: np.random.Generator) -> np.ndarray:
+    """Stream of a key from the generator."""
+    return new_stream(np.uint64(draw_key(rng)))
 
 
 def assert_sound(target: sampler.Target, state: sampler.ChainState) -> None:
@@ -206,14 +213,14 @@ def test_blocks_are_a_fixed_partition_of_the_members(rng: np.random.Generator) -
 
 
 @kernel
-def frequencies(prior, data, members, bounds, anchors, log_shares, params, n_draws, rng):
+def frequencies(prior, data, members, bounds, anchors, log_shares, params, n_draws, stream):
     """Draw divisions: their numbers in binary, (n_draws,), and the log probabilities given."""
     cells, log_q = np.empty(n_draws, np.int64), np.empty(n_draws)
     side = np.empty(members.shape[0], np.int8)
     for s in range(n_draws):
         _, log_q[s], _ = allocate(
             prior, data, members, bounds, anchors,
-            log_shares.copy(), params.copy(), side, True, rng,
+            log_shares.copy(), params.copy(), side, True, stream,
         )  # fmt: skip
         cells[s] = 0
         for j in range(side.shape[0]):
@@ -230,7 +237,7 @@ class Divider:
         chosen = np.concatenate([ordered[start : start + 2] for start in bounds[:-1]])
         self.members, self.bounds = order_by_block(np.sort(chosen))
         self.anchors = self.members[[1, 4]] if anchored else no_anchors()
-        self.rng = rng
+        self.stream = stream_of(rng)
         pair = gather_stats(
             self.target.prior, self.target.data[-5:], np.array([0, 0, 0, 1, 1], np.int32), 2
         )
@@ -245,7 +252,7 @@ class Divider:
 
     def evaluate(self, side: np.ndarray) -> tuple[np.ndarray, float, float]:
         """Statistics and log probabilities of given sides."""
-        return allocate(*self.inputs(), side.astype(np.int8), False, self.rng)
+        return allocate(*self.inputs(), side.astype(np.int8), False, self.stream)
 
     def sides(self) -> np.ndarray:
         """Every division of the members, (64, 6); those against the anchors are left out."""
@@ -289,7 +296,7 @@ def test_divisions_are_drawn_with_their_probability(
     anchored: bool, rng: np.random.Generator
 ) -> None:
     divider = Divider(rng, anchored)
-    cells, log_q = frequencies(*divider.inputs(), N_DRAWS, rng)
+    cells, log_q = frequencies(*divider.inputs(), N_DRAWS, stream_of(rng))
     law, swapped = np.zeros(64), np.zeros(64)
     for side in divider.sides():
         cell = side @ (1 << np.arange(6))
@@ -312,7 +319,7 @@ def test_division_by_the_launch_alone_is_caught(rng: np.random.Generator) -> Non
     second = special.expit(-odds[:6])
     every = divider.sides()
     law = np.prod(np.where(every == 1, second, 1.0 - second), axis=1)
-    cells, _ = frequencies(*divider.inputs(), N_DRAWS, rng)
+    cells, _ = frequencies(*divider.inputs(), N_DRAWS, stream_of(rng))
     assert partition_test(cells.reshape(100, -1), law) < LEVEL
 
 
@@ -320,11 +327,11 @@ def test_division_by_the_launch_alone_is_caught(rng: np.random.Generator) -> Non
 
 
 @kernel
-def pairs_drawn(prior, statistics, log_m, n_draws, rng):
+def pairs_drawn(prior, statistics, log_m, n_draws, stream):
     """Pairs drawn, as K times the smaller plus the larger cluster."""
     out = np.empty(n_draws, np.int64)
     for s in range(n_draws):
-        a, b = draw_pair(prior, statistics, log_m, rng)
+        a, b = draw_pair(prior, statistics, log_m, stream)
         out[s] = statistics.shape[0] * min(a, b) + max(a, b)
     return out
 
@@ -342,14 +349,15 @@ def test_pairs_are_drawn_with_their_probability(rng: np.random.Generator) -> Non
         )
         law[5 * a + b] = math.exp(log_p)
     assert law.sum() == pytest.approx(1.0, rel=1e-12)
-    draws = pairs_drawn(target.prior, statistics, log_m, N_DRAWS, rng).reshape(100, -1)
+    draws = pairs_drawn(target.prior, statistics, log_m, N_DRAWS, stream_of(rng)).reshape(100, -1)
     assert partition_test(draws, law) > LEVEL
     assert partition_test(draws, np.where(law > 0.0, 0.1, 0.0)) < LEVEL  # control: uniform
 
 
 def test_clusters_are_drawn_by_size(rng: np.random.Generator) -> None:
     state = state_of(target_for(cloud(rng, 40)), 3)
-    draws = np.array([draw_cluster(state.stats, rng) for _ in range(4000)])
+    stream = stream_of(rng)
+    draws = np.array([draw_cluster(state.stats, stream) for _ in range(4000)])
     counts = np.bincount(draws, minlength=3)
     assert stats.chisquare(counts, state.stats[:, 0] / 40 * len(draws)).pvalue > LEVEL
     assert stats.chisquare(counts).pvalue < LEVEL
