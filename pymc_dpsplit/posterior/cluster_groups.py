@@ -80,8 +80,8 @@ def matched_numbers(partition: np.ndarray, like: np.ndarray) -> np.ndarray:
         with theirs, or have none, are numbered further, by decreasing size.
     """
     n_clusters, n_like = int(partition.max()) + 1, int(like.max()) + 1
-    shared = np.bincount(partition * n_like + like, minlength=n_clusters * n_like)
-    shared = shared.reshape(n_clusters, n_like)
+    pairs = np.bincount(partition * n_like + like, minlength=n_clusters * n_like)
+    shared = pairs.reshape(n_clusters, n_like)
     own, partner = linear_sum_assignment(shared, maximize=True)
     is_alike = shared[own, partner] > 0
     numbers = np.full(n_clusters, -1)
