@@ -3,11 +3,13 @@
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pymc as pm
 from scipy import sparse
 
 import pymc_dpsplit as dps
@@ -19,6 +21,7 @@ from benchmarks.timing import cpu_seconds, median_seconds
 DATA_VARIABLE = "DPSPLIT_DATA"
 _N_OBS, _N_COLUMNS, _N_ENTRIES, _N_CLUSTERS = 100_000, 10_000, 100, 50
 _ITERATIONS = 20
+_DRAWS = 20
 
 
 class Text(NamedTuple):
@@ -81,9 +84,40 @@ def fit(path: Path) -> None:
             chain.replan()
         chain.iterate(greedy=iteration < _ITERATIONS // 2)
     iteration_time, sweep_time = cpu_seconds(chain.iterate), median_seconds(chain.sweep)
+    print(sweep_time, iteration_time, chain.n_clusters, _peak_megabytes())
+
+
+def sample(path: Path) -> None:
+    """Fit it by `pm.sample`, as a user does, and print CPU seconds a draw, K and megabytes."""
+    rows = sparse.load_npz(path)
+    with pm.Model():
+        alpha = pm.Gamma("alpha", 2.0, 0.2)
+        dps.DPMixture("x", alpha, dps.Multinomial.from_data(rows), observed=rows)
+
+        def draw(n: int) -> int:
+            idata = pm.sample(
+                draws=n, tune=n, chains=1, cores=1, random_seed=1, progressbar=False, quiet=True,
+                var_names=["alpha", "x_n_clusters", "x_weights", "x_new_weight"],
+                dpsplit={"keep_labels": True}, compute_convergence_checks=False,
+            )  # fmt: skip
+            return int(idata["posterior"]["x_n_clusters"][0, -1])
+
+        draw(1)
+        began = time.process_time()
+        n_clusters = draw(_DRAWS)
+    print((time.process_time() - began) / (2 * _DRAWS), n_clusters, _peak_megabytes())
+
+
+def _peak_megabytes() -> float:
     status = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    peak = next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
-    print(sweep_time, iteration_time, chain.n_clusters, 1024e-6 * peak)
+    return 1024e-6 * next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+
+
+def _printed_by(path: Path, what: str) -> list[float]:
+    """Numbers that a process of its own prints, whose memory is that of this work alone."""
+    command = [sys.executable, "-m", "benchmarks.multinomial", what, str(path)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)
+    return [float(word) for word in done.stdout.split()]
 
 
 def _text(text: Text) -> Iterator[Row]:
@@ -95,9 +129,7 @@ def _text(text: Text) -> Iterator[Row]:
         note = f"the variable {DATA_VARIABLE} names no folder with {text.file}"
         yield Row(name=name, measured=None, unit="ms", note=note)
         return
-    command = [sys.executable, "-m", "benchmarks.multinomial", str(path)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)
-    sweep, iteration, n_clusters, peak = map(float, done.stdout.split())
+    sweep, iteration, n_clusters, peak = _printed_by(path, "fit")
     yield Row(
         name=name,
         measured=1e3 * sweep,
@@ -114,6 +146,23 @@ def _text(text: Text) -> Iterator[Row]:
         larger_is_better=False,
         note="resident, imports and data included",
     )
+    seconds, n_clusters, peak = _printed_by(path, "sample")
+    yield Row(
+        name=f"{text.title}: one draw of pm.sample",
+        measured=1e3 * seconds,
+        unit="ms",
+        larger_is_better=False,
+        note=f"CPU time of one chain, mean of {_DRAWS} draws and as many of tuning; at the end "
+        f"K = {n_clusters:.0f}",
+    )
+    yield Row(
+        name=f"{text.title}: peak memory of pm.sample",
+        measured=peak,
+        unit="MB",
+        must=text.most,
+        larger_is_better=False,
+        note="the same, with the trace of labels",
+    )
 
 
 def run() -> Iterator[Row]:
@@ -124,4 +173,4 @@ def run() -> Iterator[Row]:
 
 
 if __name__ == "__main__":
-    fit(Path(sys.argv[1]))
+    {"fit": fit, "sample": sample}[sys.argv[1]](Path(sys.argv[2]))

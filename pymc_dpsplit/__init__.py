@@ -1,6 +1,6 @@
 """Exact Dirichlet-process mixtures in PyMC models."""
 
-from pymc_dpsplit import convergence, refusals, step
+from pymc_dpsplit import convergence, refusals, step, trace_data
 from pymc_dpsplit.checkpoint import Checkpoint
 from pymc_dpsplit.components.bernoulli import Bernoulli
 from pymc_dpsplit.components.categorical import Categorical
@@ -81,3 +81,4 @@ __all__ = [
 step.register()
 convergence.install()
 refusals.install()
+trace_data.install()

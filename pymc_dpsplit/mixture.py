@@ -1,5 +1,6 @@
 """`DPMixture`: what a user writes in a model."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -98,6 +99,11 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
     ValueError
         With one sentence that names the argument, the fault and the remedy.
 
+    Warns
+    -----
+    UserWarning
+        If ties in `observed` make the posterior improper under the base measure of a `Component`.
+
     Notes
     -----
     NUTS moves a latent mixture; it may want ``pm.sample(target_accept=0.95)``, as clusters come
@@ -115,8 +121,7 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
     an array that is read in chunks, such as one of Zarr or an HDF5 data set, is read once and
     written as it is needed to a temporary file (in the folder of Python's `tempfile`), which goes
     when the model goes.  Data with missing entries are held in memory.  Sparse data stay sparse;
-    they are in the group `observed_data` if they take no more than 64 MiB as an array, and else
-    PyMC warns that it could not extract them.
+    they are in the group `observed_data` only if they take no more than 64 MiB as an array.
 
     Examples
     --------
@@ -143,6 +148,8 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
         _check_names(name, component, data, model)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
+    if data.caveat is not None:
+        warnings.warn(f"{name}: {data.caveat}", UserWarning, stacklevel=2)
     n_obs, n_features = data.shape
     target, bare = model.name_for(name), _without_variables(component)
     op = RandomMeasure(target, bare, n_obs, n_features, n_rows_kept, data.is_labelled)

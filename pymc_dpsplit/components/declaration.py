@@ -129,6 +129,16 @@ class Component(ABC):
         """
         return self
 
+    def caveat(self, rows: np.ndarray) -> str | None:
+        """Say in one sentence what to warn of before these rows are sampled, by default nothing.
+
+        Parameters
+        ----------
+        rows : ndarray of float64 or float32, shape (N, D)
+            Of the support of the family.
+        """
+        return None
+
     def arranged(self, rows: Rows) -> Any:
         """Return observations in the form that kernels of the family read.
 

@@ -16,6 +16,7 @@ from pymc_dpsplit.components.arguments import positive_vector, refuse_where, row
 from pymc_dpsplit.components.by_column import DiscreteByColumn
 from pymc_dpsplit.components.declaration import Values
 from pymc_dpsplit.components.multinomial_kernels import CountRows, MultinomialPrior
+from pymc_dpsplit.components.prior_counts import prior_counts
 from pymc_dpsplit.components.sparse_counts import (
     MOST,
     compressed,
@@ -29,8 +30,6 @@ from pymc_dpsplit.data.sparse_rows import Rows, SparseRows, column_totals, row_t
 from pymc_dpsplit.kernels.special import LOG_NOTHING
 
 _TINY = np.finfo(np.float64).tiny
-# Of a Dirichlet that lets columns be rare in a cluster, and common in another.
-_AVERAGE_BETA = 0.1
 # Bytes of rows that are drawn at a time; more are refused.
 _MOST_DRAWN = 2**31
 
@@ -81,10 +80,17 @@ class Multinomial(DiscreteByColumn):
 
     @classmethod
     def from_data(cls, observed: Any) -> "Multinomial":
-        """Weakly informative hyperparameters: the overall shares, worth a tenth of a count each.
+        """Hyperparameters under which clusters are of many rows that have something in common.
 
-        ``beta`` is the share of each column in all counts times ``0.1 * V``: 0.1 on average.  A
-        column of zeros is given the share of half a count.
+        ``beta`` is the share of each column in all counts, times a total: four counts for each
+        column, or, if that is less, what a cluster has on average if there are as many as ``alpha
+        = 1`` lets one expect, ``1 + 1/2 + ... + 1/N``.  It is halved until a row by itself gains
+        ``log N`` on average, which is what a cluster of its own costs, or as long as that helps
+        [1]_.  A column of zeros is given the share of half a count.
+
+        The total decides how many clusters there are.  In texts, where a word that is in a row
+        once is soon there again, a smaller one makes more and smaller clusters, in the end of
+        single rows: for finer clusters give ``Multinomial`` a fifth of this ``beta``, say.
 
         Parameters
         ----------
@@ -100,11 +106,15 @@ class Multinomial(DiscreteByColumn):
         ValueError
             If the data are empty, have missing entries or are not counts.
 
+        References
+        ----------
+        .. [1] docs/method.md, eqs. (150) and (151).
+
         Examples
         --------
         >>> import pymc_dpsplit as dps
         >>> dps.Multinomial.from_data([[0, 3, 1], [2, 1, 1]]).hyperparameters["beta"]
-        array([0.075, 0.15 , 0.075])
+        array([1.33333333, 2.66666667, 1.33333333])
         """
         rows: Rows = (
             rows_of_sparse(observed)
@@ -112,12 +122,10 @@ class Multinomial(DiscreteByColumn):
             else rows_of(observed, cls.row_ndim, may_miss=True)
         )
         fitted = cls(1.0).suited_to(rows)
-        if isinstance(rows, SparseRows):
-            counts = column_totals(rows)
-        else:
-            counts = np.sum([block.sum(0) for block in blocks_as_floats(rows)], axis=0)
-        counts = np.maximum(counts, 0.5)
-        fitted.hyperparameters["beta"] = _AVERAGE_BETA * len(counts) * counts / counts.sum()
+        sparse, _ = compressed(rows)
+        shares = np.maximum(column_totals(sparse), 0.5)
+        shares /= shares.sum()
+        fitted.hyperparameters["beta"] = prior_counts(sparse, shares) * shares
         return fitted
 
     def suited_to(self, rows: Rows) -> "Multinomial":

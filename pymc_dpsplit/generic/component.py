@@ -16,6 +16,7 @@ from pymc_dpsplit.generic.compiled import N_PILOTS, POOL, Compiled
 from pymc_dpsplit.generic.declaration import Declaration, declare
 from pymc_dpsplit.generic.graphs import Graphs
 from pymc_dpsplit.generic.recognition import conjugate_family
+from pymc_dpsplit.generic.ties import fault_of_ties
 from pymc_dpsplit.moves.base_marginal import fill_base_marginal
 
 # Draws from the base measure over which the density of a row is averaged: fewer for many rows.
@@ -49,11 +50,11 @@ class Component(NonConjugate):
 
     Notes
     -----
-    A conjugate pair (Poisson or exponential with gamma, Bernoulli with beta, normal of known
-    `sigma` with normal, normal with normal-inverse-gamma) is the family of this package that
-    integrates the parameters out; the log says so.  The last is written with ``v =
-    pm.Gamma.dist(a0, b0)`` as ``tau=v, mu=pm.Normal.dist(mu0, tau=kappa0 * v)``, or the like with
-    an inverse gamma; its parameters are then `mu` and `sigma`.
+    A conjugate pair (Poisson or exponential with gamma, Bernoulli with beta, categorical with
+    Dirichlet, normal of known `sigma` with normal, normal with normal-inverse-gamma) is the family
+    of this package that integrates the parameters out; the log says so.  The last is written with
+    ``v = pm.Gamma.dist(a0, b0)`` as ``tau=v, mu=pm.Normal.dist(mu0, tau=kappa0 * v)``, or the like
+    with an inverse gamma; its parameters are then `mu` and `sigma`.
 
     Else nothing is integrated out: the parameters of the clusters are part of the state of the
     chain, moved by slice sampling given the members, and by joint splits and merges [1]_.  The
@@ -66,7 +67,8 @@ class Component(NonConjugate):
 
     Where continuous data have ties, as rounded numbers do, the base measure of a scale must vanish
     at zero faster than any power, as that of `pm.LogNormal` and `pm.InverseGamma` does: under
-    another, such as `pm.HalfNormal`, clusters of equal rows may have no posterior.
+    another, such as `pm.HalfNormal`, clusters of equal rows may have no posterior.  Where that is
+    plain from the names of the distributions, `DPMixture` warns of it.
 
     References
     ----------
@@ -190,6 +192,9 @@ class Component(NonConjugate):
         if np.isfinite(self._numbers).all() and tried < _MOST_TRIED:
             self._refuse_impossible(rows)
         return self
+
+    def caveat(self, rows: np.ndarray) -> str | None:
+        return fault_of_ties(self._declaration.label, self._declaration.own, rows)
 
     def _refuse_other_shapes(self, rows: np.ndarray) -> None:
         """Refuse rows that the density cannot be evaluated for."""

@@ -8,11 +8,13 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
 import pymc as pm
-from pymc.pytensorf import rvs_in_graph
 from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.traversal import graph_inputs
 
 from pymc_dpsplit.components.bernoulli import Bernoulli
+from pymc_dpsplit.components.categorical import Categorical
 from pymc_dpsplit.components.declaration import Component
 from pymc_dpsplit.components.exponential import Exponential
 from pymc_dpsplit.components.normal_mean import NormalMean
@@ -38,12 +40,15 @@ class Pair(NamedTuple):
         Arguments that must be given beside it.
     family : callable
         From the parameters of the law, as the op has them, and the shared arguments, to a family.
+    ndim : int
+        Number of dimensions of the law.
     """
 
     argument: str
     base: str
     shared: tuple[str, ...]
     family: Callable[..., Component]
+    ndim: int = 0
 
 
 def _poisson(shape: Any, scale: Any) -> Component:
@@ -58,11 +63,18 @@ def _exponential(shape: Any, scale: Any) -> Component:
     return Renamed(Exponential(shape, 1.0 / scale), "rate", "lam", "pm.Exponential")
 
 
+def _categorical(weights: Any) -> Component:
+    # The number of categories is that of the weights, whatever the rows.
+    family = Categorical([weights]).suited_to(np.zeros((1, 1)))
+    return Renamed(family.with_hyperparameters({"beta": weights}), "p", "p", "pm.Categorical")
+
+
 _PAIRS: dict[Any, Pair] = {
     pm.Normal: Pair("mu", "normal", ("sigma",), NormalMean),
     pm.Poisson: Pair("mu", "gamma", (), _poisson),
     pm.Exponential: Pair("lam", "gamma", (), _exponential),
     pm.Bernoulli: Pair("p", "beta", (), _bernoulli),
+    pm.Categorical: Pair("p", "dirichlet", (), _categorical, ndim=1),
 }
 
 
@@ -93,11 +105,12 @@ def conjugate_family(dist: Any, arguments: Mapping[str, Any]) -> Component | Non
         return None
     law = arguments[pair.argument]
     op: Any = getattr(getattr(law, "owner", None), "op", None)
-    if getattr(op, "name", None) != pair.base or law.name is not None or law.type.ndim:
+    is_law = getattr(op, "name", None) == pair.base and law.name is None
+    if not is_law or law.type.ndim != pair.ndim:
         return None
-    parameters = [_number(of) for of in op.dist_params(law.owner)]
-    if any(isinstance(of, Variable) and (of.type.ndim or rvs_in_graph(of)) for of in parameters):
-        # Variables of a model, and what has a shape, are left to the general way.
+    parameters = [_value_of(of) for of in op.dist_params(law.owner)]
+    if any(of is None for of in parameters):
+        # Variables of a model, and data that may be exchanged, are left to the general way.
         return None
     family = pair.family(*parameters, *(arguments[name] for name in pair.shared))
     _log.info(
@@ -107,8 +120,9 @@ def conjugate_family(dist: Any, arguments: Mapping[str, Any]) -> Component | Non
     return family
 
 
-def _number(of: Any) -> Any:
-    """Value of an expression of numbers alone; other expressions as they are."""
-    if isinstance(of, Constant):
-        return float(of.data) if of.data.ndim == 0 else of
-    return of if rvs_in_graph(of) or of.type.ndim else float(of.eval())
+def _value_of(of: Variable) -> Any:
+    """Value of an expression of numbers alone, None of others."""
+    if not all(isinstance(root, Constant) for root in graph_inputs([of])):
+        return None
+    value = of.data if isinstance(of, Constant) else of.eval()
+    return value.astype(float) if value.ndim else float(value)

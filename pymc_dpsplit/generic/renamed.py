@@ -14,7 +14,7 @@ class Renamed(Component):
     Parameters
     ----------
     family : Component
-        Of vectors with independent columns, one parameter for each.
+        Of vectors with independent columns, one parameter for each: a number, or a vector.
     own, name : str
         Its name of the parameter, and the one it has here.
     label : str
@@ -49,9 +49,13 @@ class Renamed(Component):
     def hyperparameter_ndims(self) -> dict[str, int]:
         return dict.fromkeys(self.hyperparameters, 0)
 
+    def own_dims(self, name: str) -> dict[str, int]:
+        """Lengths under the names that `generic.Component` gives them."""
+        lengths = self._family.own_dims(self._own if name == self._name else name).values()
+        return {f"{name}_dim_{axis}": length for axis, length in enumerate(lengths)}
+
     def check(self, values: Values, n_features: int) -> dict[str, np.ndarray]:
-        checked = self._family.check(values, 1)
-        return {name: value.reshape(()) for name, value in checked.items()}
+        return {name: of[0] for name, of in self._family.check(_columns(values), 1).items()}
 
     def prior(self, values: Mapping[str, np.ndarray], shift: np.ndarray) -> Any:
         return self._family.prior(_columns(values), shift)
@@ -108,4 +112,4 @@ class Renamed(Component):
 
 def _columns(values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Hyperparameters of one column."""
-    return {name: np.atleast_1d(value) for name, value in values.items()}
+    return {name: np.asarray(value)[None] for name, value in values.items()}

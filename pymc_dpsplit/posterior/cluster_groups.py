@@ -3,8 +3,10 @@
 from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 _MOST_COLOURED = 10  # colours of the cycle of matplotlib
+_GREY = "0.6"
 
 
 class ClusterGroup(NamedTuple):
@@ -24,28 +26,67 @@ class ClusterGroup(NamedTuple):
     label: str
 
 
-def cluster_groups(partition: np.ndarray) -> list[ClusterGroup]:
+def cluster_groups(partition: np.ndarray, like: np.ndarray | None = None) -> list[ClusterGroup]:
     """Group observations by cluster.
 
     Parameters
     ----------
     partition : ndarray of int, shape (N,)
         Labels from 0 on, without gaps.
+    like : ndarray of int, shape (N,), optional
+        Labels, from 0 on and without gaps, of a partition whose numbers and colours are kept by
+        the clusters that share most with its own, see `matched_numbers`.
 
     Returns
     -------
     list of ClusterGroup
-        The ten largest clusters, by decreasing size, and all others together.
+        The ten largest clusters of `like`, or else of `partition`, by decreasing size, and all
+        others together.  Colours that `like` leaves go to the largest of its further clusters.
     """
     sizes = np.bincount(partition)
+    numbers = np.arange(len(sizes)) if like is None else matched_numbers(partition, like)
+    counted = np.bincount(partition if like is None else like, minlength=int(numbers.max()) + 1)
+    # The position of each number by size; those that `like` does not have come last.
+    ranks = np.argsort(np.argsort(-counted, kind="stable"))[numbers]
     ordered = np.argsort(-sizes, kind="stable")
+    is_coloured = ranks[ordered] < _MOST_COLOURED
     groups = [
-        ClusterGroup(np.flatnonzero(partition == k), f"C{rank}", f"cluster {k}: {sizes[k]}")
-        for rank, k in enumerate(ordered[:_MOST_COLOURED])
+        ClusterGroup(
+            np.flatnonzero(partition == k), f"C{ranks[k]}", f"cluster {numbers[k]}: {sizes[k]}"
+        )
+        for k in ordered[is_coloured]
     ]
-    others = ordered[_MOST_COLOURED:]
+    others = ordered[~is_coloured]
     if len(others):
         members = np.concatenate([np.flatnonzero(partition == k) for k in others])
-        label = f"{len(others)} smaller: {len(members)}"
-        groups.append(ClusterGroup(members, "0.6", label))
+        what = "smaller" if like is None else "more"
+        groups.append(ClusterGroup(members, _GREY, f"{len(others)} {what}: {len(members)}"))
     return groups
+
+
+def matched_numbers(partition: np.ndarray, like: np.ndarray) -> np.ndarray:
+    """Number the clusters of one partition as those of another.
+
+    Parameters
+    ----------
+    partition, like : ndarrays of int, shape (N,)
+        Labels from 0 on, without gaps.
+
+    Returns
+    -------
+    ndarray of int64, shape (K,)
+        For each cluster of `partition` the number of the one of `like` that is matched with it,
+        where most observations are in clusters matched with each other.  Those that share nothing
+        with theirs, or have none, are numbered further, by decreasing size.
+    """
+    n_clusters, n_like = int(partition.max()) + 1, int(like.max()) + 1
+    pairs = np.bincount(partition * n_like + like, minlength=n_clusters * n_like)
+    shared = pairs.reshape(n_clusters, n_like)
+    own, partner = linear_sum_assignment(shared, maximize=True)
+    is_alike = shared[own, partner] > 0
+    numbers = np.full(n_clusters, -1)
+    numbers[own[is_alike]] = partner[is_alike]
+    further = np.flatnonzero(numbers < 0)
+    further = further[np.argsort(-shared[further].sum(axis=1), kind="stable")]
+    numbers[further] = n_like + np.arange(len(further))
+    return numbers

@@ -50,7 +50,9 @@ def credible_ball(
 
     Notes
     -----
-    Costs one pass over the labels.  After [1]_; equation (104) of docs/method.md.
+    Costs one pass over the labels.  After [1]_; equation (104) of docs/method.md.  To show a
+    bound in the colours of the centre, give its labels as `partition` and the centre as `like` to
+    `plot_clusters`.
 
     References
     ----------

@@ -27,7 +27,9 @@ def labels_of_partition(partition: Any) -> Any:
     return getattr(partition, "labels", partition)
 
 
-def given_partition(partition: Any, dim: str, n_obs: int, coord: Any = None) -> xr.DataArray:
+def given_partition(
+    partition: Any, dim: str, n_obs: int, coord: Any = None, argument: str = "partition"
+) -> xr.DataArray:
     """Check a partition of some observations, and name its dimension.
 
     Parameters
@@ -39,6 +41,8 @@ def given_partition(partition: Any, dim: str, n_obs: int, coord: Any = None) -> 
     n_obs : int
     coord : DataArray, optional
         Coordinate of the observations, with which that of the partition must agree.
+    argument : str
+        What the user calls the partition, for messages.
 
     Returns
     -------
@@ -54,15 +58,37 @@ def given_partition(partition: Any, dim: str, n_obs: int, coord: Any = None) -> 
     labels = np.asarray(given)
     if labels.shape != (n_obs,) or labels.dtype.kind not in "iu":
         raise ValueError(
-            f"partition has shape {labels.shape} and type {labels.dtype}; give one integer for "
+            f"{argument} has shape {labels.shape} and type {labels.dtype}; give one integer for "
             f"each of the {n_obs} observations, as point_partition returns them."
         )
-    own = given.coords.get(dim) if isinstance(given, xr.DataArray) else None
-    if own is not None and coord is not None and not np.array_equal(own, coord):
-        raise ValueError(
-            f"partition is one of other observations, by its coordinate {dim}; give one of those "
-            "that the draws are of, in the same order."
-        )
+    refuse_other_rows(given, dim, coord, argument)
     dense = np.unique(labels, return_inverse=True)[1].astype(np.int64)
     coords = {} if coord is None else {dim: coord}
     return xr.DataArray(dense, dims=(dim,), coords=coords, name="partition")
+
+
+def refuse_other_rows(given: Any, dim: str, coord: Any, argument: str = "partition") -> None:
+    """Refuse labels whose coordinate says that they are of other observations, or in other order.
+
+    Parameters
+    ----------
+    given : DataArray or array_like of int
+        As `labels_of_partition` returns them.
+    dim : str
+        Name of the dimension of observations.
+    coord : DataArray or ndarray, optional
+        Coordinate of the observations.
+    argument : str
+        What the user calls the partition.
+
+    Raises
+    ------
+    ValueError
+        If both have a coordinate, and they differ.
+    """
+    own = given.coords.get(dim) if isinstance(given, xr.DataArray) else None
+    if own is not None and coord is not None and not np.array_equal(own, coord):
+        raise ValueError(
+            f"{argument} is one of other observations, by its coordinate {dim}; give one of those "
+            "that the draws are of, in the same order."
+        )

@@ -157,6 +157,13 @@ def mixture_in(model: Model, var_name: str | None) -> MixtureVariables:
     return mixtures[var_name]
 
 
+def observations_in(model: Model, mixture: MixtureVariables) -> tuple[str, np.ndarray | None]:
+    """Return the name of the dimension of observations, and their coordinate if they have one."""
+    (dim, *_) = model.named_vars_to_dims.get(mixture.name) or (f"{mixture.name}_dim_0",)
+    known = model.coords.get(dim)
+    return dim, None if known is None else np.asarray(known)
+
+
 def redraw(
     measure: Measure, mixture: MixtureVariables, reading: Reading, rng: np.random.Generator
 ) -> Redrawn:
@@ -202,12 +209,12 @@ def _as_labels(
     model: Model,
 ) -> xr.DataArray:
     """Name the dimensions as the trace and the model do, and take the smallest integer dtype."""
-    (dim, *_) = model.named_vars_to_dims.get(mixture.name) or (f"{mixture.name}_dim_0",)
+    dim, known = observations_in(model, mixture)
     coords: dict[Any, Any] = {key: trace.coords[key] for key in ("chain", "draw")}
     if dim in trace.coords:
         coords[dim] = trace.coords[dim]
-    elif len(model.coords.get(dim) or ()) == labels.shape[-1]:
-        coords[dim] = np.asarray(model.coords[dim])
+    elif known is not None and len(known) == labels.shape[-1]:
+        coords[dim] = known
     smallest = labels.astype(np.min_scalar_type(int(labels.max())))
     return xr.DataArray(
         smallest, dims=("chain", "draw", dim), coords=coords, name=f"{mixture.name}_labels"

@@ -30,6 +30,7 @@ def plot_clusters(
     var_name: str | None = None,
     *,
     partition: Any = None,
+    like: Any = None,
     model: Model | None = None,
     features: Feature | Sequence[Feature] | None = None,
     random_seed: Any = None,
@@ -50,6 +51,10 @@ def plot_clusters(
     partition : PointPartition, DataArray or array_like of int, shape (obs,), optional
         By default that of `point_partition` with the default loss; `find_map` and `dp_means`
         give others.
+    like : PointPartition, DataArray or array_like of int, shape (obs,), optional
+        Partition whose clusters keep their colours and numbers: each is shown as the one of
+        `like` with which it shares most; clusters beyond those of `like` are numbered further.
+        With it, figures of several partitions can be compared; by default colours go by size.
     model : pymc.Model, optional
         The model sampled, by default the one of the context; needed if no partition is given and
         the trace holds no labels, and for data with a mean of other variables.
@@ -88,6 +93,13 @@ def plot_clusters(
     >>> ax = dps.plot_clusters(idata, partition=[0, 0, 1])
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['cluster 0: 2', 'cluster 1: 1']
+
+    Another partition in the colours and numbers of the first, as for the bounds of
+    `credible_ball`:
+
+    >>> ax = dps.plot_clusters(idata, partition=[0, 1, 1], like=[0, 0, 1])
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['cluster 1: 2', 'cluster 0: 1']
     """
     name = choose_mixture(idata, var_name)
     model = Model.get_context(error_if_none=False) if model is None else model
@@ -103,8 +115,10 @@ def plot_clusters(
         rng = np.random.default_rng(random_seed)
         labels = labels_given(idata, name, model, rng)
         partition = point_partition(labels, random_seed=rng)
+    of = dim, len(shown.values), shown.values.coords.get(dim)
     groups = cluster_groups(
-        given_partition(partition, dim, len(shown.values), shown.values.coords.get(dim)).to_numpy()
+        given_partition(partition, *of).to_numpy(),
+        None if like is None else given_partition(like, *of, "like").to_numpy(),
     )
     values = shown.values.to_numpy().reshape(len(shown.values), -1)[:, keep or (0,)].astype(float)
     names = [name] if keep is None else [feature_names(shown.values)[i] for i in keep]

@@ -24,6 +24,7 @@ def plot_partition_uncertainty(
     var_name: str | None = None,
     *,
     partition: Any = None,
+    like: Any = None,
     model: Model | None = None,
     loss: str = "binder",
     random_seed: Any = None,
@@ -42,6 +43,10 @@ def plot_partition_uncertainty(
     partition : PointPartition, DataArray or array_like of int, shape (obs,), optional
         By default that of `point_partition` with the default loss; `find_map` and `dp_means`
         give others.
+    like : PointPartition, DataArray or array_like of int, shape (obs,), optional
+        Partition whose clusters keep their colours and numbers: each is shown as the one of
+        `like` with which it shares most; clusters beyond those of `like` are numbered further.
+        With it, figures of several partitions can be compared; by default colours go by size.
     model : pymc.Model, optional
         The model sampled, by default the one of the context; needed if the trace holds no labels.
     loss : {"binder", "vi"}
@@ -75,11 +80,15 @@ def plot_partition_uncertainty(
     labels = labels_given(idata, var_name, model, rng)
     dim, n_obs = str(labels.dims[-1]), labels.shape[-1]
     found = point_partition(labels, random_seed=rng) if partition is None else partition
-    own = given_partition(found, dim, n_obs, labels.coords.get(dim)).to_numpy()
+    of = dim, n_obs, labels.coords.get(dim)
+    groups = cluster_groups(
+        given_partition(found, *of).to_numpy(),
+        None if like is None else given_partition(like, *of, "like").to_numpy(),
+    )
     uncertainty = partition_uncertainty(labels, found, loss=loss).to_numpy()
     ax = axes_or_new(ax)
     start = 0
-    for group in cluster_groups(own):
+    for group in groups:
         # Stable, so that small clusters, which share a group, stay together where they tie.
         heights = np.sort(uncertainty[group.members])[::-1]
         edges = np.arange(start, start + len(heights) + 1)

@@ -11,8 +11,8 @@ from pymc_dpsplit.components.given import given
 from pymc_dpsplit.data.blocks import blocks_of
 from pymc_dpsplit.moves.patterns import patterns_of
 from pymc_dpsplit.posterior.density import spread_places
-from pymc_dpsplit.posterior.given_partition import labels_of_partition
-from pymc_dpsplit.posterior.labels import mixture_in, model_given, redraw
+from pymc_dpsplit.posterior.given_partition import labels_of_partition, refuse_other_rows
+from pymc_dpsplit.posterior.labels import mixture_in, model_given, observations_in, redraw
 from pymc_dpsplit.posterior.measures import Measure, measures_of, recorded_posterior
 from pymc_dpsplit.posterior.new_rows import NewRows, read_new
 from pymc_dpsplit.posterior.readings import readings_of
@@ -128,7 +128,9 @@ def predict(
     mixture = mixture_in(model, var_name)
     posterior = recorded_posterior(idata, mixture)
     rows = read_new(new, mixture, model)
-    reference = None if partition is None else _reference_of(partition)
+    reference = (
+        None if partition is None else _reference_of(partition, *observations_in(model, mixture))
+    )
     places = _places(posterior, num_samples)
     average = RunningAverage(len(rows.values), 0 if reference is None else len(reference.names))
     groups = [
@@ -158,13 +160,15 @@ def _places(posterior: xr.Dataset, num_samples: int | None) -> list[tuple[int, .
     return spread_places(posterior, num_samples)
 
 
-def _reference_of(partition: Any) -> Reference:
-    labels = np.asarray(labels_of_partition(partition))
+def _reference_of(partition: Any, dim: str, coord: np.ndarray | None) -> Reference:
+    given_labels = labels_of_partition(partition)
+    labels = np.asarray(given_labels)
     if labels.ndim != 1 or labels.dtype.kind not in "iu":
         raise ValueError(
             f"partition has shape {labels.shape} and type {labels.dtype}; give one integer for "
             "each observation, the number of its cluster."
         )
+    refuse_other_rows(given_labels, dim, coord)
     names, positions = np.unique(labels, return_inverse=True)
     return Reference(positions, names)
 

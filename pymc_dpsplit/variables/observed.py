@@ -48,6 +48,8 @@ class Observed:
         Plain values for them to start from: the mean of the feature, rounded if it is discrete.
     component : Component
         The family as it suits them.
+    caveat : str, optional
+        What to warn the user of.
     """
 
     data: Any
@@ -56,6 +58,7 @@ class Observed:
     holes: tuple[np.ndarray, np.ndarray]
     filling: np.ndarray
     component: Component
+    caveat: str | None = None
 
     @property
     def dtype(self) -> str:
@@ -87,7 +90,10 @@ def _with_holes(data: Any, mean: Any, rows: np.ndarray, component: Component) ->
         n_present = n_obs - np.bincount(features, minlength=n_features)
         means = np.nansum(rows, axis=0, dtype=np.float64) / np.maximum(n_present, 1)
         filling = component.support_point(means)[features]
-    return Observed(data, mean, (n_obs, n_features), (where, features), filling, component)
+    # Rows less a mean that varies have no ties, whatever the data have.
+    caveat = component.caveat(rows) if mean is None else None
+    shape = n_obs, n_features
+    return Observed(data, mean, shape, (where, features), filling, component, caveat)
 
 
 def values_of(data: Any) -> Rows:

@@ -46,7 +46,7 @@ class ExpandedRows(ObjectModeOp):
     @override
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Any) -> None:
         rows = self.rows_of(inputs)
-        if 8 * rows.shape[0] * rows.shape[1] > _MOST:
+        if _exceeds(rows):
             # A TypeError is what PyMC expects of data that cannot be put in a trace.
             raise TypeError(
                 f"sparse data of shape {rows.shape} are too large for an array; read the matrix "
@@ -75,6 +75,15 @@ def is_expanded(variable: Any) -> bool:
     """Whether a variable is the array of sparse rows."""
     node = variable.owner
     return node is not None and isinstance(node.op, ExpandedRows)
+
+
+def is_too_large(variable: Any) -> bool:
+    """Whether a variable is the array of sparse rows, and would be too large to be made."""
+    return variable is not None and is_expanded(variable) and _exceeds(rows_behind(variable))
+
+
+def _exceeds(rows: SparseRows) -> bool:
+    return 8 * rows.shape[0] * rows.shape[1] > _MOST
 
 
 def rows_behind(variable: Any) -> SparseRows:

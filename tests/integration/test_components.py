@@ -214,6 +214,7 @@ def test_base_measure_may_hold_a_variable() -> None:
         (pm.Poisson, {"mu": lambda: pm.Gamma.dist(2.0, 0.5)}, "Poisson"),
         (pm.Bernoulli, {"p": lambda: pm.Beta.dist(2.0, 3.0)}, "Bernoulli"),
         (pm.Exponential, {"lam": lambda: pm.Gamma.dist(2.0, 0.5)}, "Exponential"),
+        (pm.Categorical, {"p": lambda: pm.Dirichlet.dist([1.0, 2.0, 0.5])}, "Categorical"),
         (pm.Normal, {"mu": lambda: pm.Normal.dist(1.0, 2.0), "sigma": 0.5}, "NormalMean"),
     ],
 )
@@ -247,6 +248,79 @@ def test_conjugate_pair_is_recognised(
         dps.DPMixture("x", 1.0, component, observed=rows)
         idata = pm.sample(**_SAMPLING)
     assert f"x_{name}" in idata["posterior"]
+
+
+def test_categorical_draws_are_those_of_the_family() -> None:
+    codes = np.random.default_rng(2).integers(0, 3, 20)
+    weights = np.array([1.0, 2.0, 0.5])
+    component = dps.Component(pm.Categorical, p=pm.Dirichlet.dist(weights))
+    traces = []
+    for of, rows in ((component, codes), (dps.Categorical([weights]), codes[:, None])):
+        with pm.Model():
+            dps.DPMixture("x", pm.Gamma("alpha", 2, 2), of, observed=rows)
+            traces.append(pm.sample(**_SAMPLING)["posterior"])
+    own, expected = traces
+    assert own["x_p"].dims == ("chain", "draw", "x_cluster", "x_p_dim_0")
+    assert_array_equal(own["x_p"], expected["x_p"].squeeze("x_feature"))
+    assert_array_equal(own["x_n_clusters"], expected["x_n_clusters"])
+    # The control: other weights.
+    other = dps.Component(pm.Categorical, p=pm.Dirichlet.dist(weights[::-1]))
+    with pm.Model():
+        dps.DPMixture("x", pm.Gamma("alpha", 2, 2), other, observed=codes)
+        assert not pm.sample(**_SAMPLING)["posterior"]["x_p"].equals(own["x_p"])
+
+
+def test_exchangeable_weights_are_not_taken_for_numbers() -> None:
+    with pm.Model():
+        rate = pm.Data("rate", 2.0)
+        component = dps.Component(pm.Poisson, mu=pm.Gamma.dist(2.0, rate))
+    assert type(component) is dps.Component
+
+
+TIED = np.round(np.random.default_rng(7).normal(size=60), 1)
+
+
+@pytest.mark.parametrize(
+    "sigma",
+    [
+        lambda: pm.HalfNormal.dist(1.0),
+        lambda: pm.HalfCauchy.dist(1.0),
+        lambda: pm.HalfStudentT.dist(3.0, 1.0),
+        lambda: pm.Exponential.dist(1.0),
+        lambda: pm.Uniform.dist(0.0, 3.0),
+        lambda: pm.Gamma.dist(2.0, 1.0),
+    ],
+    ids=["HalfNormal", "HalfCauchy", "HalfStudentT", "Exponential", "Uniform", "Gamma"],
+)
+def test_ties_under_a_scale_that_may_be_0_are_warned_of(sigma: Any) -> None:
+    component = dps.Component(pm.StudentT, nu=4, mu=pm.Normal.dist(0, 3), sigma=sigma())
+    with pytest.warns(
+        UserWarning, match=r"^x: observed has ties .* give sigma=pm.LogNormal"
+    ) as got:
+        _declare(component, TIED)
+    assert len(got) == 1
+    assert got[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rows"),
+    [
+        ({"sigma": lambda: pm.HalfNormal.dist(1.0)}, TIED + 1e-3 * np.arange(60) ** 0.5),
+        ({"sigma": lambda: pm.HalfNormal.dist(1.0)}, np.r_[np.arange(9.0), 3.0]),
+        ({"sigma": lambda: pm.LogNormal.dist(0.0, 1.0)}, TIED),
+        ({"sigma": lambda: pm.InverseGamma.dist(2.0, 1.0)}, TIED),
+        ({"sigma": lambda: pm.Uniform.dist(0.1, 3.0)}, TIED),
+        ({"sigma": lambda: pm.Gamma.dist(20.0, 20.0)}, TIED),
+        ({"sigma": 0.5, "nu": lambda: pm.Exponential.dist(1.0)}, TIED),
+        ({"mu": 0.05, "sigma": lambda: pm.HalfNormal.dist(1.0)}, TIED),
+    ],
+    ids=["no ties", "one tie", "LogNormal", "InverseGamma", "away from 0", "Gamma", "known", "mu"],
+)
+def test_other_ties_and_scales_are_not_warned_of(arguments: Any, rows: np.ndarray) -> None:
+    """Warnings are errors here."""
+    given = {"nu": 4.0, "mu": lambda: pm.Normal.dist(0.0, 3.0), **arguments}
+    given = {name: of() if callable(of) else of for name, of in given.items()}
+    _declare(dps.Component(pm.StudentT, **given), rows)
 
 
 def by_precision() -> dict[str, Any]:

@@ -8,7 +8,9 @@ import arviz as az
 import cloudpickle
 import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
 import pytest
+from pymc.backends import arviz as arviz_backend
 from scipy import sparse
 
 import pymc_dpsplit as dps
@@ -124,17 +126,28 @@ def test_no_array_of_large_data_is_made() -> None:
     with pm.Model() as model:
         dps.DPMixture("x", 1.0, dps.Multinomial(0.01), observed=large())
         arguments = {**SHORT, "draws": 3, "tune": 3, "chains": 1}
-        with pytest.warns(UserWarning, match="Could not extract data from symbolic observation x"):
-            idata = pm.sample(
-                var_names=["x_n_clusters"],
-                dpsplit={"keep_labels": True, "start_clusters": 2, "iterations": 1},
-                **arguments,
-            )
+        # PyMC, which cannot make the array either, does not warn of it.
+        idata = pm.sample(
+            var_names=["x_n_clusters"],
+            dpsplit={"keep_labels": True, "start_clusters": 2, "iterations": 1},
+            **arguments,
+        )
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert peak < 500e6
         assert "x" not in idata["observed_data"]
         assert dps.sample_labels(idata, model).shape == (1, 3, 4000)
+
+
+def test_other_data_that_cannot_be_extracted_are_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pm.Model() as model:
+        dps.DPMixture("x", 1.0, dps.Multinomial(0.01), observed=large())
+        y = pm.Normal("y", 0.0, 1.0, observed=0.0)
+    monkeypatch.setitem(model.rvs_to_values, y, pt.dscalar())
+    with pytest.warns(UserWarning, match="Could not extract data .* observation y") as got:
+        found = arviz_backend.find_observations(model)
+    assert len(got) == 1
+    assert not found
 
 
 # --- refusals -----------------------------------------------------------------------------

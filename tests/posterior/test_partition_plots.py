@@ -58,6 +58,62 @@ def test_small_clusters_share_a_colour(line_trace):
     assert legend_of(ax)[-1] == "20 smaller: 20"
 
 
+def colours_of(axes):
+    """Colour of every point that a scatter plot shows, by its coordinates."""
+    return {
+        point: line.get_color()
+        for line in axes.lines
+        for point in zip(*map(tuple, line.get_data()), strict=True)
+    }
+
+
+def test_clusters_have_the_colours_of_those_they_are_like(plane_trace):
+    # By size the second would be the first, and a bound that splits or merges is numbered anew.
+    centre = np.array([2, 2, 2, 2, 0, 0, 0, 1, 1, 1])
+    split = np.array([0, 0, 0, 3, 1, 1, 1, 2, 2, 2])
+    merged = np.array([0, 0, 0, 0, 1, 1, 1, 1, 1, 1])
+    axes = plt.figure().subplots(3)
+    for ax, partition in zip(axes, (centre, split, merged), strict=True):
+        plot_clusters(plane_trace, partition=partition, like=centre, features=(0, 1), ax=ax)
+    assert legend_of(axes[0]) == ["cluster 2: 4", "cluster 0: 3", "cluster 1: 3"]
+    assert legend_of(axes[1]) == ["cluster 2: 3", "cluster 0: 3", "cluster 1: 3", "cluster 3: 1"]
+    assert legend_of(axes[2]) == ["cluster 0: 6", "cluster 2: 4"]
+    kept, of_split, of_merged = map(colours_of, axes)
+    differ = [point for point in kept if of_split[point] != kept[point]]
+    observed = plane_trace["observed_data"]["x"].values
+    assert differ == [tuple(observed[3, :2])]
+    assert of_split[differ[0]] not in kept.values()
+    assert sum(of_merged[point] != kept[point] for point in kept) == 3
+
+
+@pytest.mark.control
+def test_colours_by_size_are_not_those_of_another_partition(plane_trace):
+    centre, other = np.repeat([0, 1], [6, 4]), np.repeat([0, 1], [4, 6])
+    axes = plt.figure().subplots(3)
+    for ax, partition, like in zip(axes, (centre, other, other), (None, None, centre), strict=True):
+        plot_clusters(plane_trace, partition=partition, like=like, features=(0, 1), ax=ax)
+    kept, by_size, alike = map(colours_of, axes)
+    n_changed = [sum(kept[point] != of[point] for point in kept) for of in (by_size, alike)]
+    assert n_changed == [8, 2]
+
+
+def test_clusters_beyond_the_colours_are_grey(line_trace):
+    like = np.concatenate([np.repeat(np.arange(10), 2), 10 + np.arange(20)])
+    partition = np.where(np.arange(40) < 20, like, 10)
+    ax = plot_clusters(line_trace, partition=partition, like=like)
+    assert legend_of(ax)[-1] == "1 more: 20"
+    assert ax.lines[-1].get_color() == "0.6"
+    assert len({line.get_color() for line in ax.lines}) == 11
+
+
+def test_uncertainty_takes_colours_too():
+    labels = np.tile(HALVES, (5, 1))
+    ax = plot_partition_uncertainty(labels, partition=[1] * 3 + [0] * 7, like=HALVES)
+    assert legend_of(ax)[:2] == ["cluster 1: 7", "cluster 0: 3"]
+    colors = [step.get_facecolor() for step in ax.patches]
+    assert colors == [to_rgba("C1"), to_rgba("C0")]
+
+
 def test_missing_entries_are_left_out_where_they_show(plane_trace):
     observed = plane_trace["observed_data"].to_dataset()
     observed["x"][4, 0] = np.nan
@@ -143,6 +199,10 @@ def test_trace_without_labels_needs_the_model(plane_trace):
     ("options", "message"),
     [
         ({"partition": [0] * 3}, "give one integer for each of the 10 observations"),
+        (
+            {"like": [0] * 3},
+            r"like has shape \(3,\) and type int64; give one integer",
+        ),
         ({"var_name": "y"}, "var_name='y' is no mixture of idata"),
         ({"features": 5}, "must be one to 8 different positions from 0 to 2, or labels"),
     ],

@@ -174,6 +174,15 @@ def test_partition_is_taken_as_it_was_found(model, idata):
         )
 
 
+def test_partition_of_other_rows_is_refused(model, idata):
+    partition = dps.point_partition(dps.sample_labels(idata, model, random_seed=1)).partition
+    moved = partition.assign_coords(obs_id=np.roll(partition["obs_id"], 1))
+    with pytest.raises(ValueError, match="partition is one of other observations, by its coordi"):
+        dps.predict(idata, NEW, model, partition=moved)
+    # Without a coordinate nothing is known against it.
+    dps.predict(idata, NEW, model, partition=moved.drop_vars("obs_id"), num_samples=1)
+
+
 def test_reading_without_a_model_says_so(idata):
     for read in (dps.sample_labels, lambda idata: dps.predict(idata, NEW)):
         with pytest.raises(ValueError, match="model is not given, and there is none in the cont"):
