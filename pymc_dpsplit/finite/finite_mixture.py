@@ -16,11 +16,18 @@ from pymc_dpsplit.components.bernoulli import Bernoulli
 from pymc_dpsplit.components.categorical import Categorical
 from pymc_dpsplit.components.declaration import Component
 from pymc_dpsplit.components.diag_normal import DiagNormal
+from pymc_dpsplit.components.exponential import Exponential
+from pymc_dpsplit.components.gamma import Gamma
 from pymc_dpsplit.components.mv_normal import MvNormal
 from pymc_dpsplit.components.normal import Normal
+from pymc_dpsplit.components.normal_mean import NormalMean
 from pymc_dpsplit.components.poisson import Poisson
+from pymc_dpsplit.components.spherical_normal import SphericalNormal
+from pymc_dpsplit.components.tied_normal import TiedNormal
 from pymc_dpsplit.finite.form import NutsForm
 from pymc_dpsplit.finite.gaussian import FullNormal, IndependentNormal, ScalarNormal
+from pymc_dpsplit.finite.gaussian_means import Balls, ScalarMeans, TiedMeans
+from pymc_dpsplit.finite.positive_numbers import PositiveRates
 from pymc_dpsplit.finite.start import initial_groups
 from pymc_dpsplit.finite.weights import KINDS, declare_log_weights, initial_log_odds
 from pymc_dpsplit.finite.whole_numbers import CategoryWeights, Probabilities, Rates
@@ -31,6 +38,11 @@ FORMS: dict[type[Component], type[NutsForm]] = {
     Normal: ScalarNormal,
     DiagNormal: IndependentNormal,
     MvNormal: FullNormal,
+    NormalMean: ScalarMeans,
+    SphericalNormal: Balls,
+    TiedNormal: TiedMeans,
+    Gamma: PositiveRates,
+    Exponential: PositiveRates,
     Poisson: Rates,
     Bernoulli: Probabilities,
     Categorical: CategoryWeights,
@@ -60,10 +72,10 @@ def finite_mixture(
     n_components : int
         Number of components K, occupied or not.
     component : Component
-        `Normal`, `DiagNormal`, `MvNormal`, `Poisson`, `Bernoulli` or `Categorical`, with
-        hyperparameters that are numbers or PyMC variables.
+        Of any conjugate family but `Multinomial` and `Product`, with hyperparameters that are
+        numbers or PyMC variables.
     observed : array-like
-        Observations without missing entries, shape (N,) for `Normal`, else (N, D).
+        Observations without missing entries, shape (N,) for `Normal` and `NormalMean`, else (N, D).
     weights : {"dirichlet", "stick"}
         Prior of the weights: Dirichlet(alpha / K, ..., alpha / K), or those of the Dirichlet
         process in the order of stick-breaking, the last one being all that is left.  Both tend to

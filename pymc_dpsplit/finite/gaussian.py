@@ -15,7 +15,7 @@ from pytensor.graph.basic import Constant
 
 from pymc_dpsplit.finite.form import Clusters, NutsForm, Values
 
-_LOG_2PI = float(np.log(2.0 * np.pi))
+LOG_2PI = float(np.log(2.0 * np.pi))
 _LEAST_GAP = 1e-3  # between initial locations that are in order
 
 
@@ -27,7 +27,7 @@ class IndependentNormal(NutsForm):
     @override
     def start(self, rows: np.ndarray, groups: np.ndarray, values: Values) -> dict[str, np.ndarray]:
         mu0, kappa0, a0, b0 = (np.atleast_1d(values[key]) for key in ("mu0", "kappa0", "a0", "b0"))
-        size, mean = _means(rows, groups, mu0)
+        size, mean = group_means(rows, groups, mu0)
         scatter = np.stack(
             [((rows[own] - m) ** 2).sum(0) for own, m in zip(groups, mean, strict=True)]
         )
@@ -56,7 +56,7 @@ class IndependentNormal(NutsForm):
     def log_density(self, rows: Any, *inputs: Any) -> Any:
         mu, sigma = inputs
         scaled = (rows[:, None] - mu) / sigma
-        return (-0.5 * scaled**2).sum(-1) - (pt.log(sigma) + 0.5 * _LOG_2PI).sum(-1)
+        return (-0.5 * scaled**2).sum(-1) - (pt.log(sigma) + 0.5 * LOG_2PI).sum(-1)
 
     @override
     def draw(self, labels: Any, *inputs: Any) -> Any:
@@ -73,14 +73,12 @@ class ScalarNormal(IndependentNormal):
     @override
     def start(self, rows: np.ndarray, groups: np.ndarray, values: Values) -> dict[str, np.ndarray]:
         found = super().start(rows, groups, values)
-        location = np.sort(found["location"][:, 0])
-        gaps = np.maximum(np.diff(location, prepend=location[0]), _LEAST_GAP)
-        return {"location": location[0] + np.cumsum(gaps), "spread": found["spread"][:, 0]}
+        return {"location": in_steps(found["location"][:, 0]), "spread": found["spread"][:, 0]}
 
     @override
     def log_density(self, rows: Any, *inputs: Any) -> Any:
         mu, sigma = inputs
-        return -0.5 * (((rows[:, None] - mu) / sigma) ** 2 + _LOG_2PI) - pt.log(sigma)
+        return -0.5 * (((rows[:, None] - mu) / sigma) ** 2 + LOG_2PI) - pt.log(sigma)
 
 
 class FullNormal(NutsForm):
@@ -93,7 +91,7 @@ class FullNormal(NutsForm):
         mu0, kappa0, nu0, psi0 = (
             np.asarray(values[key]) for key in ("mu0", "kappa0", "nu0", "psi0")
         )
-        size, mean = _means(rows, groups, mu0)
+        size, mean = group_means(rows, groups, mu0)
         root = np.linalg.cholesky(psi0)
         pull = size / (kappa0 + size)
         gap = mean - mu0
@@ -136,7 +134,7 @@ class FullNormal(NutsForm):
             shape=(n_clusters, d),
             initval=start["location"],
         )
-        root, unit = _root_and_inverse(psi0)
+        root, unit = root_and_inverse(psi0)
         mu = mu0 + location @ root.T / pt.sqrt(nu0)
         whitening = (factor.reshape((n_clusters * d, d)) @ unit).reshape((n_clusters, d, d))
         scale = root @ _invert_lower(factor, d)
@@ -151,7 +149,7 @@ class FullNormal(NutsForm):
         centre = (whitening * mu[:, None, :]).sum(2).reshape((n_clusters * d,))
         squared = ((white - centre) ** 2).reshape((rows.shape[0], n_clusters, d)).sum(2)
         log_det = pt.log(pt.diagonal(whitening, axis1=1, axis2=2)).sum(1)
-        return log_det - 0.5 * (squared + d * _LOG_2PI)
+        return log_det - 0.5 * (squared + d * LOG_2PI)
 
     @override
     def draw(self, labels: Any, *inputs: Any) -> Any:
@@ -160,7 +158,13 @@ class FullNormal(NutsForm):
         return own + _unwhiten(whitening[labels], pm.Normal.dist(pt.zeros_like(own)))
 
 
-def _means(
+def in_steps(location: np.ndarray) -> np.ndarray:
+    """Locations (K,) in order, each a little above the one before."""
+    in_turn = np.sort(location)
+    return in_turn[0] + np.cumsum(np.maximum(np.diff(in_turn, prepend=in_turn[0]), _LEAST_GAP))
+
+
+def group_means(
     rows: np.ndarray, groups: np.ndarray, otherwise: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Size (K, 1) of each group, and its mean (K, D), or `otherwise` if it is empty."""
@@ -171,7 +175,7 @@ def _means(
 def _location_logp(value: Any, factor: Any, ratio: Any) -> Any:
     """Log density of a location: its factor B makes it normal with variance 1 / `ratio`."""
     white = (factor * value[..., None, :]).sum(-1)
-    terms = pt.log(pt.diagonal(factor, axis1=-2, axis2=-1)) - 0.5 * (ratio * white**2 + _LOG_2PI)
+    terms = pt.log(pt.diagonal(factor, axis1=-2, axis2=-1)) - 0.5 * (ratio * white**2 + LOG_2PI)
     return (terms + 0.5 * pt.log(ratio)).sum(-1)
 
 
@@ -185,7 +189,7 @@ def _unwhiten(factor: Any, noise: Any) -> Any:
     return pt.linalg.solve_triangular(factor, noise[..., None], lower=True)[..., 0]
 
 
-def _root_and_inverse(psi0: Any) -> tuple[Any, Any]:
+def root_and_inverse(psi0: Any) -> tuple[Any, Any]:
     """Lower Cholesky factor of a matrix, and its inverse."""
     if isinstance(psi0, Constant):  # PyTensor takes long to compile linear algebra
         root = np.linalg.cholesky(psi0.data)

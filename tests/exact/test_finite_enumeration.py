@@ -9,7 +9,7 @@ from scipy.special import betaln, gammaln, logsumexp
 
 import pymc_dpsplit as dps
 from pymc_dpsplit.posterior.mixture_draws import log_densities, numbers_occupied
-from tests.support.families import component_of, dataset_of, twin_of
+from tests.support.families import GAUSSIAN, component_of, dataset_of, twin_of
 from tests.support.statistics import LEVEL, combine, count_test, mean_test
 
 N_COMPONENTS = 3
@@ -61,7 +61,7 @@ def sampled(family, n_features, kind, n_draws):
     rows = dataset_of(family, "overlapping", n_features)[:6]
     component = component_of(family, n_features)
     component = component.suited_to(rows)
-    probes = rows[:3] if component.is_discrete else PROBES[:, :n_features]
+    probes = PROBES[:, :n_features] if family in GAUSSIAN else rows[:3]
     with pm.Model():
         observed = rows if component.row_ndim else rows[:, 0]
         dps.finite_mixture(
@@ -94,6 +94,11 @@ CASES = [
     pytest.param("Normal", 1, "stick", 4000, marks=pytest.mark.slow),
     pytest.param("MvNormal", 2, "dirichlet", 4000, marks=pytest.mark.slow),
     pytest.param("MvNormal", 2, "stick", 4000, marks=pytest.mark.slow),
+    pytest.param("NormalMean", 1, "dirichlet", 4000, marks=pytest.mark.slow),
+    pytest.param("SphericalNormal", 2, "dirichlet", 4000, marks=pytest.mark.slow),
+    pytest.param("TiedNormal", 2, "stick", 4000, marks=pytest.mark.slow),
+    pytest.param("Gamma", 2, "dirichlet", 4000, marks=pytest.mark.slow),
+    pytest.param("Exponential", 2, "stick", 4000, marks=pytest.mark.slow),
     pytest.param("Poisson", 2, "dirichlet", 4000, marks=pytest.mark.slow),
     pytest.param("Bernoulli", 3, "dirichlet", 4000, marks=pytest.mark.slow),
     pytest.param("Categorical", 3, "stick", 4000, marks=pytest.mark.slow),

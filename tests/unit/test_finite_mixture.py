@@ -16,7 +16,7 @@ from pymc_dpsplit.variables.log_density import log_mixture_density
 from tests.support.families import FAMILIES, component_of, dataset_of
 from tests.support.statistics import LEVEL
 
-N_FEATURES = {"Normal": 1, "DiagNormal": 2, "MvNormal": 2, "Poisson": 2, "Bernoulli": 3}
+N_FEATURES = {"Normal": 1, "NormalMean": 1, "Bernoulli": 3, "Categorical": 3}
 WITH_A_FORM = [name for name, row in FAMILIES.items() if row.component in FORMS]
 CASES = [(name, kind) for name in WITH_A_FORM for kind in ("dirichlet", "stick")]
 ALPHA = 0.7
@@ -25,7 +25,7 @@ MODE = "FAST_COMPILE"
 
 
 def declare(family, kind="dirichlet", n_components=3, alpha=ALPHA):
-    n_features = N_FEATURES.get(family, 3)
+    n_features = N_FEATURES.get(family, 2)
     component, rows = component_of(family, n_features), dataset_of(family, "separated", n_features)
     with pm.Model() as model:
         dps.finite_mixture(
