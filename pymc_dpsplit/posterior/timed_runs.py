@@ -54,6 +54,8 @@ def run_pymc(model: Model, settings: Settings, seed: int) -> Run:
     watch = _Stopwatch()
     is_nuts = not any(str(rv.name).endswith("_n_clusters") for rv in model.free_RVs)
     options: dict[str, Any] = {"target_accept": settings.target_accept} if is_nuts else {}
+    if not is_nuts:
+        _load_kernels(model)
     trace = pm.sample(
         draws=settings.draws,
         tune=settings.tune,
@@ -77,6 +79,21 @@ def run_pymc(model: Model, settings: Settings, seed: int) -> Run:
         watch.first.elapsed - watch.begun.elapsed,
         watch.last.elapsed - watch.first.elapsed,
         own + children,
+    )
+
+
+def _load_kernels(model: Model) -> None:
+    """Have the kernels of the step compiled; else those of later iterations would be on the way."""
+    pm.sample(
+        draws=1,
+        tune=2,
+        chains=1,
+        cores=1,
+        random_seed=0,
+        model=model,
+        progressbar=False,
+        quiet=True,
+        compute_convergence_checks=False,
     )
 
 

@@ -7,7 +7,9 @@ import xarray as xr
 from scipy import stats
 
 import pymc_dpsplit as dps
+from pymc_dpsplit import sampler
 from pymc_dpsplit.posterior import compare_samplers as module
+from pymc_dpsplit.posterior import timed_runs
 from pymc_dpsplit.posterior.mixture_draws import log_densities, numbers_occupied
 
 ROWS = np.array([-2.1, -1.9, -1.7, -2.2, 1.8, 2.0, 2.3, 1.9, 2.1, 2.2])
@@ -55,6 +57,25 @@ def test_table_has_a_row_for_each_run(found):
     numbers = found.table.drop(columns=["sampler", "verdict", "n_components", "ess_n_clusters"])
     assert np.isfinite(numbers.drop(columns="ess_n_clusters_per_s").to_numpy(float)).all()
     assert (found.table["cpu_s"] > 0).all()
+
+
+def test_kernels_are_compiled_before_the_clock_runs(monkeypatch):
+    rows = np.column_stack([ROWS, ROWS[::-1]])
+    forms = {sampler.GREEDY.iterate, sampler.KERNELS["exact"].iterate}
+
+    def loaded():
+        return [len(kernel.signatures) for kernel in forms]
+
+    at_first_draw = []
+    monkeypatch.setattr(
+        timed_runs._Stopwatch,
+        "__call__",
+        lambda *_, **__: at_first_draw.append(loaded()),
+    )
+    with pm.Model() as model:
+        dps.DPMixture("x", alpha=1.0, component=dps.DiagNormal.from_data(rows), observed=rows)
+    timed_runs.run_pymc(model, timed_runs.Settings(20, 100, 1, 1, 0.9), 1)
+    assert at_first_draw[0] == loaded()
 
 
 def test_runs_agree_on_predictions(found):
