@@ -299,7 +299,12 @@ def test_interrupt_in_a_callback_keeps_the_draws(chain, cores, sample, expected)
     idata = sample(callback=stop_at(chain, 4), cores=cores)
     posterior = idata["posterior"]
     assert 1 <= posterior.sizes["draw"] <= DRAWS
-    assert differing(posterior, expected) == []
+    if posterior.sizes["chain"] == 1:
+        # The other had hardly begun; PyMC leaves it out and numbers the one it keeps anew.
+        possible = [expected.isel(chain=[own]).assign_coords(chain=[0]) for own in range(2)]
+    else:
+        possible = [expected]
+    assert [] in [differing(posterior, each) for each in possible]
     assert idata["sample_stats"].sizes["draw"] == posterior.sizes["draw"]
     if cores == 1:  # PyMC stops the chain in progress and goes on to the next
         assert posterior.sizes == {**posterior.sizes, "chain": 2, "draw": 5}
