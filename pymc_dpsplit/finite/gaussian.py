@@ -45,8 +45,9 @@ class IndependentNormal(NutsForm):
         location = pm.Normal(
             f"{name}_location",
             0.0,
-            pt.sqrt(a0 / (kappa0 * spread)),
+            _for_features(pt.sqrt(a0 / (kappa0 * spread)), start["location"].ndim),
             initval=start["location"],
+            shape=start["location"].shape,
             **({"transform": in_order} if ordered else {}),
         )
         mu, sigma = mu0 + pt.sqrt(b0 / a0) * location, pt.sqrt(b0 / spread)
@@ -170,6 +171,11 @@ def group_means(
     """Size (K, 1) of each group, and its mean (K, D), or `otherwise` if it is empty."""
     size = groups.sum(1)[:, None]
     return size, np.where(size > 0, groups @ rows / np.maximum(size, 1), otherwise)
+
+
+def _for_features(scale: Any, ndim: int) -> Any:
+    """Give a scale that all features of a cluster share the dimension of features."""
+    return scale[..., None] if ndim > scale.ndim else scale
 
 
 def _location_logp(value: Any, factor: Any, ratio: Any) -> Any:

@@ -10,10 +10,11 @@ import pymc as pm
 import pytensor.tensor as pt
 from pymc.distributions.transforms import ordered as in_order
 
-from pymc_dpsplit.finite.form import Clusters, NutsForm, Values
+from pymc_dpsplit.finite.form import Clusters, Values
 from pymc_dpsplit.finite.gaussian import (
     LOG_2PI,
     FullNormal,
+    IndependentNormal,
     ScalarNormal,
     group_means,
     in_steps,
@@ -45,7 +46,7 @@ class ScalarMeans(ScalarNormal):
         return Clusters((mu, values["sigma"] * pt.ones_like(mu)), {"mu": mu})
 
 
-class Balls(NutsForm):
+class Balls(IndependentNormal):
     """A vector of means and one scale for each cluster."""
 
     signature: ClassVar[tuple[str, ...]] = ("d", "")
@@ -61,22 +62,6 @@ class Balls(NutsForm):
         gap = (pull * (mean - mu0) ** 2).sum(1)
         a, b = a0 + 0.5 * rows.shape[1] * size[:, 0], b0 + 0.5 * (scatter + kappa0 * gap)
         return {"location": pull * (mean - mu0) / np.sqrt(b0 / a0), "spread": b0 * a / b}
-
-    @override
-    def declare(self, name: str, values: Values, start: Values, ordered: bool) -> Clusters:
-        mu0, kappa0, a0, b0 = (values[key] for key in ("mu0", "kappa0", "a0", "b0"))
-        spread = pm.Gamma(
-            f"{name}_spread", a0, 1.0, initval=start["spread"], shape=start["spread"].shape
-        )
-        location = pm.Normal(
-            f"{name}_location",
-            0.0,
-            pt.sqrt(a0 / (kappa0 * spread))[:, None],
-            initval=start["location"],
-            shape=start["location"].shape,
-        )
-        mu, sigma = mu0 + pt.sqrt(b0 / a0) * location, pt.sqrt(b0 / spread)
-        return Clusters((mu, sigma), {"mu": mu, "sigma": sigma})
 
     @override
     def log_density(self, rows: Any, *inputs: Any) -> Any:

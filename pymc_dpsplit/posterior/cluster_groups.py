@@ -1,9 +1,11 @@
 """Clusters of a partition as figures show them: the largest in colours, all others in grey."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
+
+from pymc_dpsplit.posterior.given_partition import given_partition
 
 _MOST_COLOURED = 10  # colours of the cycle of matplotlib
 _GREY = "0.6"
@@ -26,39 +28,55 @@ class ClusterGroup(NamedTuple):
     label: str
 
 
-def cluster_groups(partition: np.ndarray, like: np.ndarray | None = None) -> list[ClusterGroup]:
+def cluster_groups(
+    partition: Any, like: Any, dim: str, n_obs: int, coord: Any = None
+) -> list[ClusterGroup]:
     """Group observations by cluster.
 
     Parameters
     ----------
-    partition : ndarray of int, shape (N,)
-        Labels from 0 on, without gaps.
-    like : ndarray of int, shape (N,), optional
-        Labels, from 0 on and without gaps, of a partition whose numbers and colours are kept by
-        the clusters that share most with its own, see `matched_numbers`.
+    partition : PointPartition, DataArray or array_like of int, shape (N,)
+        As users give it.
+    like : PointPartition, DataArray or array_like of int, shape (N,), or None
+        Partition whose numbers and colours are kept by the clusters that share most with its
+        own, see `matched_numbers`.
+    dim : str
+        Name of the dimension of observations.
+    n_obs : int
+    coord : DataArray, optional
+        Coordinate of the observations, with which those of the partitions must agree.
 
     Returns
     -------
     list of ClusterGroup
         The ten largest clusters of `like`, or else of `partition`, by decreasing size, and all
         others together.  Colours that `like` leaves go to the largest of its further clusters.
+
+    Raises
+    ------
+    ValueError
+        See `given_partition`.
     """
-    sizes = np.bincount(partition)
-    numbers = np.arange(len(sizes)) if like is None else matched_numbers(partition, like)
-    counted = np.bincount(partition if like is None else like, minlength=int(numbers.max()) + 1)
+    labels = given_partition(partition, dim, n_obs, coord).to_numpy()
+    sizes = np.bincount(labels)
+    numbers, counted = np.arange(len(sizes)), sizes
+    if like is not None:
+        reference = given_partition(like, dim, n_obs, coord, "like").to_numpy()
+        numbers = matched_numbers(labels, reference)
+        counted = np.bincount(reference, minlength=int(numbers.max()) + 1)
     # The position of each number by size; those that `like` does not have come last.
     ranks = np.argsort(np.argsort(-counted, kind="stable"))[numbers]
     ordered = np.argsort(-sizes, kind="stable")
     is_coloured = ranks[ordered] < _MOST_COLOURED
     groups = [
         ClusterGroup(
-            np.flatnonzero(partition == k), f"C{ranks[k]}", f"cluster {numbers[k]}: {sizes[k]}"
+            np.flatnonzero(labels == k), f"C{ranks[k]}", f"cluster {numbers[k]}: {sizes[k]}"
         )
         for k in ordered[is_coloured]
     ]
     others = ordered[~is_coloured]
     if len(others):
-        members = np.concatenate([np.flatnonzero(partition == k) for k in others])
+        members = np.concatenate([np.flatnonzero(labels == k) for k in others])
         what = "smaller" if like is None else "more"
         groups.append(ClusterGroup(members, _GREY, f"{len(others)} {what}: {len(members)}"))
     return groups

@@ -10,7 +10,6 @@ from pymc.model import Model
 from pymc_dpsplit.posterior.axes import axes_or_new
 from pymc_dpsplit.posterior.cluster_groups import ClusterGroup, cluster_groups
 from pymc_dpsplit.posterior.features import Feature, feature_names, feature_positions
-from pymc_dpsplit.posterior.given_partition import given_partition
 from pymc_dpsplit.posterior.labels_given import labels_given
 from pymc_dpsplit.posterior.plotted_values import mean_values
 from pymc_dpsplit.posterior.point_partition import point_partition
@@ -115,11 +114,8 @@ def plot_clusters(
         rng = np.random.default_rng(random_seed)
         labels = labels_given(idata, name, model, rng)
         partition = point_partition(labels, random_seed=rng)
-    of = dim, len(shown.values), shown.values.coords.get(dim)
-    groups = cluster_groups(
-        given_partition(partition, *of).to_numpy(),
-        None if like is None else given_partition(like, *of, "like").to_numpy(),
-    )
+    coord = shown.values.coords.get(dim)
+    groups = cluster_groups(partition, like, dim, len(shown.values), coord)
     values = shown.values.to_numpy().reshape(len(shown.values), -1)[:, keep or (0,)].astype(float)
     names = [name] if keep is None else [feature_names(shown.values)[i] for i in keep]
     names = [of + shown.suffix for of in names]

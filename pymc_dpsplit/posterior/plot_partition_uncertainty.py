@@ -8,7 +8,6 @@ from pymc.model import Model
 
 from pymc_dpsplit.posterior.axes import axes_or_new
 from pymc_dpsplit.posterior.cluster_groups import cluster_groups
-from pymc_dpsplit.posterior.given_partition import given_partition
 from pymc_dpsplit.posterior.labels_given import labels_given
 from pymc_dpsplit.posterior.partition_uncertainty import partition_uncertainty
 from pymc_dpsplit.posterior.point_partition import point_partition
@@ -80,11 +79,7 @@ def plot_partition_uncertainty(
     labels = labels_given(idata, var_name, model, rng)
     dim, n_obs = str(labels.dims[-1]), labels.shape[-1]
     found = point_partition(labels, random_seed=rng) if partition is None else partition
-    of = dim, n_obs, labels.coords.get(dim)
-    groups = cluster_groups(
-        given_partition(found, *of).to_numpy(),
-        None if like is None else given_partition(like, *of, "like").to_numpy(),
-    )
+    groups = cluster_groups(found, like, dim, n_obs, labels.coords.get(dim))
     uncertainty = partition_uncertainty(labels, found, loss=loss).to_numpy()
     ax = axes_or_new(ax)
     start = 0
