@@ -89,7 +89,7 @@ class Chain:
                 self.rng,
             )
         else:
-            stats = sampler.threaded_sweep(self.target, self.state, self.rng, self.pool)
+            stats, _ = sampler.threaded_sweep(self.target, self.state, self.rng, self.pool)
         self.state = sampler.ChainState(labels, stats)
 
     def iterate(self, n_iterations: int = 1, greedy: bool = False) -> None:

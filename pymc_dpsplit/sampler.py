@@ -23,6 +23,7 @@ from pymc_dpsplit.moves.assignment import (
     new_counter,
     new_strip_sizes,
     new_strip_stats,
+    next_sweep,
     renumber,
     slice_sweep,
     strip_count,
@@ -35,7 +36,7 @@ from pymc_dpsplit.moves.informed import informed_attempt
 from pymc_dpsplit.moves.kept_greedy import kept_greedy_attempt
 from pymc_dpsplit.moves.kept_parameters import fit_pilots, update_parameters
 from pymc_dpsplit.moves.kept_split import joint_attempt
-from pymc_dpsplit.moves.measure import draw_measure
+from pymc_dpsplit.moves.measure import Atoms, draw_measure, no_atoms, occupied_atoms
 from pymc_dpsplit.moves.partition import gather_stats
 from pymc_dpsplit.moves.pruning import plan_pruning
 from pymc_dpsplit.moves.side_by_side import (
@@ -207,8 +208,9 @@ def _finish_greedy(prior, data, labels, stats, alpha, rng, plan, tally):
 
 @kernel
 def _iterate_exact(prior, data, labels, stats, alpha, rng, plan, tally):
+    atoms = no_atoms(prior)
     for _ in range(plan.n_iterations):
-        stats = slice_sweep(prior, data, labels, stats, alpha, rng)
+        stats, atoms = next_sweep(prior, data, labels, stats, alpha, rng, atoms)
         stats = _finish_exact(prior, data, labels, stats, alpha, rng, plan, tally)
     return stats
 
@@ -232,8 +234,9 @@ def _table_of(prior, params):
 
 
 @kernel
-def _keep(prior, params, renumbered, stats):
+def _keep(prior, log_weights, params, renumbered, stats):
     keep_parameters(prior, params, renumbered, stats)
+    return occupied_atoms(prior, log_weights, params, renumbered, stats)
 
 
 @kernel
@@ -269,9 +272,13 @@ def _iterate_kept(prior, data, labels, stats, alpha, rng, plan, tally):
 
 
 def threaded_sweep(
-    target: Target, state: ChainState, rng: np.random.Generator, pool: ThreadPoolExecutor
-) -> np.ndarray:
-    """One slice sweep with the strips shared out to threads; the draws of `slice_sweep`.
+    target: Target,
+    state: ChainState,
+    rng: np.random.Generator,
+    pool: ThreadPoolExecutor,
+    atoms: Atoms | None = None,
+) -> tuple[np.ndarray, Atoms]:
+    """One slice sweep with the strips shared out to threads; the draws of `next_sweep`.
 
     Parameters
     ----------
@@ -280,12 +287,17 @@ def threaded_sweep(
         Its labels are overwritten.
     rng : numpy.random.Generator
     pool : ThreadPoolExecutor
+    atoms : Atoms, optional
+        Of the sweep before; by default the measure is drawn anew.
 
     Returns
     -------
-    ndarray of float64, shape (K, S)
+    stats : ndarray of float64, shape (K, S)
+    atoms : Atoms
+        For the next sweep.
     """
     prior, data, alpha = target
+    atoms = no_atoms(prior) if atoms is None else atoms
     labels, n_obs = state.labels, state.labels.shape[0]
     n_tasks = min(strip_count(n_obs), pool._max_workers)
 
@@ -294,11 +306,11 @@ def threaded_sweep(
         counter = new_counter()
         return list(pool.map(lambda _: task(*args, counter), range(n_tasks)))
 
-    *drawn, caps, slice_key, label_key = begin_sweep(prior, state.stats, n_obs, alpha, rng)
+    *drawn, caps, slice_key, label_key = begin_sweep(prior, state.stats, n_obs, alpha, rng, atoms)
     # Out of a kernel a key is an int, which numba would take for a signed one.
     keys = np.uint64(slice_key), np.uint64(label_key)
     lowest = min(share(lowest_slice, labels, caps, keys[0]))
-    params, caps = complete_atoms(prior, *drawn, n_obs, alpha, lowest, rng)
+    log_weights, params, caps = complete_atoms(prior, *drawn, n_obs, alpha, lowest, rng)
     table = _table_of(prior, params)
     if table is None:
         strip_stats = new_strip_stats(prior, n_obs, caps.shape[0])
@@ -314,8 +326,7 @@ def threaded_sweep(
     if table is not None:
         totals = new_stats(prior, len(totals))
         share(gather_shares, prior, data, labels, n_tasks, totals)
-    _keep(prior, params, renumbered, totals)
-    return totals
+    return totals, _keep(prior, log_weights, params, renumbered, totals)
 
 
 def _finish_exact_in_threads(
@@ -413,8 +424,9 @@ def advance(
     if pool is None or form.finish is None or strip_count(labels.shape[0]) == 1:
         stats = form.iterate(prior, data, labels, stats, alpha, rng, plan, tally)
         return ChainState(labels, stats), tally
+    atoms = None
     for _ in range(1 if form in (GREEDY, _KEPT_GREEDY) else plan.n_iterations):
-        stats = threaded_sweep(target, ChainState(labels, stats), rng, pool)
+        stats, atoms = threaded_sweep(target, ChainState(labels, stats), rng, pool, atoms)
         stats = form.finish(prior, data, labels, stats, alpha, rng, plan, tally, pool)
     return ChainState(labels, stats), tally
 

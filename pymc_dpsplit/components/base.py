@@ -110,6 +110,15 @@ def draw_parameters(prior, stats, rng, params):
     return _undefined(prior, stats, rng, params)
 
 
+def overrelax_parameters(prior, stats, rng, params):
+    """Move `params` by a step that leaves their posterior given `stats` as it is, eq. (152).
+
+    On entry they are a draw given `stats`, of which the first element, the constant, is not read.
+    A family need not implement it: by default parameters are drawn anew.
+    """
+    return _undefined(prior, stats, rng, params)
+
+
 def mean_parameters(prior, stats, params):
     """Write a plug-in estimate, finite for every `stats`, into `params`."""
     return _undefined(prior, stats, params)

@@ -22,6 +22,7 @@ from pymc_dpsplit.components.declaration import Values
 from pymc_dpsplit.data.blocks import moments_of
 from pymc_dpsplit.kernels.diagonal import fill_log_independent
 from pymc_dpsplit.kernels.jit import kernel
+from pymc_dpsplit.kernels.overrelaxation import overrelax_log_gamma, overrelax_normal
 from pymc_dpsplit.kernels.random import draw_log_gamma
 from pymc_dpsplit.kernels.tiles import load_dense_tile
 from pymc_dpsplit.kernels.views import part_of, row_of
@@ -282,6 +283,24 @@ def _draw_parameters(prior, stats, rng, params):
         precision = math.exp(log_precision)
         params[0] += log_precision
         params[1 + d] = mean + rng.standard_normal() / (precision * math.sqrt(kappa_n))
+        params[1 + n_features + d] = precision
+
+
+@base.implements(base.overrelax_parameters, DiagNormalPrior)
+def _overrelax_parameters(prior, stats, rng, params):
+    n_features = prior.mu0.shape[0]
+    params[0] = -0.5 * n_features * _LOG_2PI
+    for d in range(n_features):
+        mean, kappa_n, a_n, b_n = _posterior(
+            prior, stats[0], stats[1 + d], stats[1 + n_features + d], d
+        )
+        precision, log_b = params[1 + n_features + d], math.log(b_n)
+        x = (params[1 + d] - mean) * precision * math.sqrt(kappa_n)
+        y = overrelax_log_gamma(rng, a_n, 2.0 * math.log(precision) + log_b)
+        log_precision = 0.5 * (y - log_b)
+        precision = math.exp(log_precision)
+        params[0] += log_precision
+        params[1 + d] = mean + overrelax_normal(rng, x) / (precision * math.sqrt(kappa_n))
         params[1 + n_features + d] = precision
 
 

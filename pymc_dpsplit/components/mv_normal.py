@@ -27,7 +27,13 @@ from pymc_dpsplit.components.conditional_rows import complete_rows
 from pymc_dpsplit.components.declaration import Component, Values
 from pymc_dpsplit.data.blocks import moments_of
 from pymc_dpsplit.kernels.linalg import invert_lower, log_diagonal_sum
-from pymc_dpsplit.kernels.normal_wishart import draw_whitening, fill_posterior, set_density
+from pymc_dpsplit.kernels.normal_wishart import (
+    draw_whitening,
+    fill_posterior,
+    overrelax_whitening,
+    set_density,
+)
+from pymc_dpsplit.kernels.overrelaxation import overrelax_normal
 from pymc_dpsplit.kernels.quadratic import fill_log_normal
 from pymc_dpsplit.kernels.scatter import add_outer, add_outer_groups
 from pymc_dpsplit.kernels.special import log_multigamma
@@ -328,6 +334,27 @@ def _draw_parameters(prior, stats, rng, params):
     set_density(whitening, mean, params)
     for a in range(n_features):
         params[1 + a] += rng.standard_normal() / math.sqrt(kappa_n)
+
+
+@base.implements(base.overrelax_parameters, MvNormalPrior)
+def _overrelax_parameters(prior, stats, rng, params):
+    n_features = prior.mu0.shape[0]
+    mean = np.empty(n_features)
+    factor = np.empty((n_features, n_features))
+    kappa_n, nu_n = fill_posterior(prior, stats, mean, factor)
+    inverse = np.empty((n_features, n_features))
+    invert_lower(factor, inverse)
+    whitening = square_of(params, 1 + n_features, n_features).copy()
+    gap = np.empty(n_features)
+    for a in range(n_features):
+        gap[a] = params[1 + a]
+        for b in range(a + 1):
+            gap[a] -= whitening[a, b] * mean[b]
+    overrelax_whitening(factor, inverse, nu_n, rng, whitening)
+    set_density(whitening, mean, params)
+    root = math.sqrt(kappa_n)
+    for a in range(n_features):
+        params[1 + a] += overrelax_normal(rng, gap[a] * root) / root
 
 
 @base.implements(base.mean_parameters, MvNormalPrior)

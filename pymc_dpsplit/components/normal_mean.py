@@ -20,6 +20,7 @@ from pymc_dpsplit.components.declaration import Values
 from pymc_dpsplit.data.blocks import moments_of
 from pymc_dpsplit.kernels.diagonal import fill_log_independent
 from pymc_dpsplit.kernels.jit import kernel
+from pymc_dpsplit.kernels.overrelaxation import overrelax_normal
 from pymc_dpsplit.kernels.tiles import load_dense_tile
 from pymc_dpsplit.kernels.views import part_of
 
@@ -241,6 +242,14 @@ def _log_marginal(prior, stats):
 def _draw_parameters(prior, stats, rng, params):
     mean, precision = _posterior(prior, stats[0], stats[1])
     _set_density(prior, mean + rng.standard_normal() / math.sqrt(precision), params)
+
+
+@base.implements(base.overrelax_parameters, NormalMeanPrior)
+def _overrelax_parameters(prior, stats, rng, params):
+    mean, precision = _posterior(prior, stats[0], stats[1])
+    root = math.sqrt(precision)
+    x = overrelax_normal(rng, (params[1] - mean) * root)
+    _set_density(prior, mean + x / root, params)
 
 
 @base.implements(base.mean_parameters, NormalMeanPrior)

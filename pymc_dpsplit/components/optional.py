@@ -10,8 +10,10 @@ from numba.extending import overload
 from pymc_dpsplit.components.base import (
     add_groups,
     add_row,
+    draw_parameters,
     find_bounds,
     implemented,
+    overrelax_parameters,
     tile_size,
 )
 from pymc_dpsplit.kernels.jit import FASTMATH
@@ -47,6 +49,26 @@ def fill_by_table(prior, data, start, stop, table, out):
     its second axis has room for `table.constants.shape[0]` atoms, A or some more.
     """
     raise NotImplementedError
+
+
+def can_overrelax(prior):
+    """Say whether the family implements `overrelax_parameters`."""
+    raise NotImplementedError
+
+
+@overload(can_overrelax, jit_options=_OPTIONS, strict=False)
+def _say_whether_implemented(prior: Any) -> Any:
+    """Answer when compiling."""
+    can = implemented(overrelax_parameters, prior)
+    return lambda prior: can
+
+
+@overload(overrelax_parameters, jit_options=_OPTIONS, strict=False)
+def _choose_no_overrelaxation(prior: Any, stats: Any, rng: Any, params: Any) -> Any:
+    """Choose a new draw for families without an `overrelax_parameters` of their own."""
+    if implemented(overrelax_parameters, prior):
+        return None
+    return lambda prior, stats, rng, params: draw_parameters(prior, stats, rng, params)
 
 
 @overload(begin_tile, jit_options=_OPTIONS, strict=False)

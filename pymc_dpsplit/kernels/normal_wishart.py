@@ -1,4 +1,5 @@
-"""The normal-inverse-Wishart posterior and draws from it; docs/method.md, eq. (24)-(26).
+"""The normal-inverse-Wishart posterior and draws from it; docs/method.md, eq. (24)-(26),
+(152)-(153).
 
 `prior` is any NamedTuple with mu0 (D,), kappa0, nu0, psi0 (D, D) and floor (D,), the squared
 pivots of psi0.
@@ -10,9 +11,10 @@ import numpy as np
 
 from pymc_dpsplit.kernels.jit import kernel
 from pymc_dpsplit.kernels.linalg import cholesky_inplace, log_diagonal_sum
+from pymc_dpsplit.kernels.overrelaxation import overrelax_log_gamma, overrelax_normal
 from pymc_dpsplit.kernels.random import draw_log_gamma
 
-_LOG_2PI = math.log(2.0 * math.pi)
+_LOG_2, _LOG_2PI = math.log(2.0), math.log(2.0 * math.pi)
 
 
 @kernel
@@ -61,11 +63,45 @@ def draw_whitening(inverse, nu_n, rng, whitening):
             row[a] = math.exp(0.5 * (math.log(2.0) + draw_log_gamma(rng, shape)))
         else:
             row[a] = math.sqrt(2.0 * rng.standard_gamma(shape))
+        _set_row(a, row, inverse, whitening)
+
+
+@kernel
+def overrelax_whitening(factor, inverse, nu_n, rng, whitening):
+    """Move W, a draw of `draw_whitening`, to another by over-relaxing the elements of B = W C.
+
+    Parameters
+    ----------
+    factor, inverse : ndarrays of float64, shape (D, D)
+        C and C^-1, lower triangular.
+    nu_n : float
+    whitening : ndarray of float64, shape (D, D)
+        Its lower triangle is overwritten.
+    """
+    n_features = inverse.shape[0]
+    row = np.empty(n_features)
+    for a in range(n_features):
         for b in range(a + 1):
-            whitening[a, b] = 0.0
-        for m in range(a + 1):
-            for b in range(m + 1):
-                whitening[a, b] += row[m] * inverse[m, b]
+            row[b] = 0.0
+            for m in range(b, a + 1):
+                row[b] += whitening[a, m] * factor[m, b]
+        for b in range(a):
+            row[b] = overrelax_normal(rng, row[b])
+        # The diagonal is the root of a chi-square variable, which is twice a gamma variable.
+        log_half = 2.0 * math.log(row[a]) - _LOG_2
+        shape = 0.5 * (nu_n - (n_features - 1 - a))
+        row[a] = math.exp(0.5 * (_LOG_2 + overrelax_log_gamma(rng, shape, log_half)))
+        _set_row(a, row, inverse, whitening)
+
+
+@kernel
+def _set_row(a, row, inverse, whitening):
+    """Write row a of B C^-1, `row` being that of B."""
+    for b in range(a + 1):
+        whitening[a, b] = 0.0
+    for m in range(a + 1):
+        for b in range(m + 1):
+            whitening[a, b] += row[m] * inverse[m, b]
 
 
 @kernel

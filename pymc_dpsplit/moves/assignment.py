@@ -21,11 +21,17 @@ from pymc_dpsplit.kernels.sharing import take_next
 from pymc_dpsplit.kernels.tiles import TILE, fill_range, new_rows, new_scratch
 from pymc_dpsplit.moves.by_table import assign_by_table, gather_shares, new_stats
 from pymc_dpsplit.moves.density import add_log_weights
-from pymc_dpsplit.moves.measure import break_remainder, draw_measure
+from pymc_dpsplit.moves.measure import (
+    break_remainder,
+    no_atoms,
+    occupied_atoms,
+    redraw_measure,
+)
 from pymc_dpsplit.moves.pruning import assign_pruned, plan_pruning
 from pymc_dpsplit.moves.tile_labels import (
-    choose_in_tile,
+    choose_again,
     fill_active,
+    fill_own,
     fill_slices,
     group_by_label,
     smallest,
@@ -107,32 +113,37 @@ def lowest_slice(labels, caps, slice_key, counter):
 
 
 @kernel
-def begin_sweep(prior, stats, n_obs, alpha, rng):
+def begin_sweep(prior, stats, n_obs, alpha, rng, atoms):
     """Draw the occupied part of the measure, and the keys of the sweep.
 
     Returns
     -------
     log_weights, log_rest, params
-        See `draw_measure`.
+        See `redraw_measure`.
     caps : ndarray of float64, shape (K,)
     slice_key, label_key : uint64
     """
-    log_weights, log_rest, params = draw_measure(prior, stats, alpha, rng)
+    log_weights, log_rest, params = redraw_measure(prior, stats, alpha, rng, atoms)
     caps = slice_caps(log_weights, 1.0 / n_obs)
     return log_weights, log_rest, params, caps, draw_key(rng), draw_key(rng)
 
 
 @kernel
 def complete_atoms(prior, log_weights, log_rest, params, n_obs, alpha, lowest, rng):
-    """Break the remainder down to the lowest slice; return weighed `params` (A, P), caps (A,).
+    """Break the remainder down to the lowest slice: the occupied atoms, and others in reach.
 
-    The A atoms are those in reach of some slice, the occupied ones first.
+    Returns
+    -------
+    log_weights : ndarray of float64, shape (A,)
+    params : ndarray of float64, shape (A, P)
+        Weighed, see `weigh`.
+    caps : ndarray of float64, shape (A,)
     """
     floor = 1.0 / n_obs
     log_weights, params = break_remainder(
         prior, log_weights, log_rest, params, alpha, math.log(lowest), rng
     )
-    return weigh(log_weights, params, floor), slice_caps(log_weights, floor)
+    return log_weights, weigh(log_weights, params, floor), slice_caps(log_weights, floor)
 
 
 @kernel
@@ -143,6 +154,7 @@ def _assign_strip(prior, data, labels, start, stop, params, caps, slice_key, lab
     members, bounds = np.empty(_CHUNK, np.int64), np.empty(n_atoms + 1, np.int64)
     tile, log_mass = begin_tile(prior, data), new_scratch(n_atoms).reshape(n_atoms, TILE)
     scratch, slices = new_scratch(4), new_scratch(1)
+    own, position = new_rows(), np.empty(n_atoms, np.int64)
     for chunk in range(start, stop, _CHUNK):
         chunk_stop = min(stop, chunk + _CHUNK)
         for first in range(chunk, chunk_stop, TILE):
@@ -152,7 +164,8 @@ def _assign_strip(prior, data, labels, start, stop, params, caps, slice_key, lab
             n_active = fill_active(
                 prior, tile, params, caps, floor, slices, lowest, active, log_mass, scratch
             )
-            choose_in_tile(log_mass, n_active, rows, label_key, chosen, scratch)
+            fill_own(rows, labels, active, n_active, position, own)
+            choose_again(log_mass, n_active, rows, label_key, own, chosen, scratch)
             for t in range(min(TILE, stop - first)):
                 labels[first + t] = active[chosen[t]]
         group_by_label(labels, np.arange(chunk, chunk_stop), bounds, members)
@@ -275,7 +288,7 @@ def new_strip_sizes(n_obs, n_atoms):
 
 @kernel
 def _assign_all(prior, data, labels, stats, params, caps, table, slice_key, label_key):
-    """Redraw all labels on one thread; return the new statistics."""
+    """Redraw all labels on one thread; return the new statistics, and which atom is which."""
     n_obs, n_atoms = labels.shape[0], caps.shape[0]
     keys = slice_key, label_key
     if table is None:
@@ -293,17 +306,35 @@ def _assign_all(prior, data, labels, stats, params, caps, table, slice_key, labe
         totals = new_stats(prior, totals.shape[0])
         gather_shares(prior, data, labels, 1, totals, new_counter())
     keep_parameters(prior, params, renumbered, totals)
-    return totals
+    return totals, renumbered
+
+
+@kernel
+def next_sweep(prior, data, labels, stats, alpha, rng, atoms):
+    """One whole sweep on one thread, whose measure follows the `atoms` of the sweep before.
+
+    Returns
+    -------
+    stats : ndarray of float64, shape (K, S)
+    atoms : Atoms
+        For the next sweep.
+    """
+    n_obs = labels.shape[0]
+    log_weights, log_rest, params, caps, slice_key, label_key = begin_sweep(
+        prior, stats, n_obs, alpha, rng, atoms
+    )
+    lowest = lowest_slice(labels, caps, slice_key, new_counter())
+    log_weights, params, caps = complete_atoms(
+        prior, log_weights, log_rest, params, n_obs, alpha, lowest, rng
+    )
+    table = find_table(prior, params)
+    stats, renumbered = _assign_all(
+        prior, data, labels, stats, params, caps, table, slice_key, label_key
+    )
+    return stats, occupied_atoms(prior, log_weights, params, renumbered, stats)
 
 
 @kernel
 def slice_sweep(prior, data, labels, stats, alpha, rng):
-    """One whole sweep on one thread; returns the new statistics."""
-    n_obs = labels.shape[0]
-    log_weights, log_rest, params, caps, slice_key, label_key = begin_sweep(
-        prior, stats, n_obs, alpha, rng
-    )
-    lowest = lowest_slice(labels, caps, slice_key, new_counter())
-    params, caps = complete_atoms(prior, log_weights, log_rest, params, n_obs, alpha, lowest, rng)
-    table = find_table(prior, params)
-    return _assign_all(prior, data, labels, stats, params, caps, table, slice_key, label_key)
+    """One whole sweep on one thread, its measure drawn anew; returns the new statistics."""
+    return next_sweep(prior, data, labels, stats, alpha, rng, no_atoms(prior))[0]

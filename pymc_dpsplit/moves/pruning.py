@@ -22,14 +22,15 @@ from pymc_dpsplit.components.base import (
 )
 from pymc_dpsplit.kernels.jit import inlined_kernel, kernel
 from pymc_dpsplit.kernels.mass import accumulate, count_below
-from pymc_dpsplit.kernels.random import hash_uniform
 from pymc_dpsplit.kernels.tiles import TILE, fill_members, new_rows, new_scratch, new_tile
 from pymc_dpsplit.kernels.views import part_of, row_of
 from pymc_dpsplit.moves.tile_labels import (
-    choose_in_tile,
+    choose_again,
     fill_active,
     fill_mass,
+    fill_own,
     fill_slices,
+    fill_targets,
     group_by_label,
 )
 
@@ -108,6 +109,8 @@ class Room(NamedTuple):
     chosen: np.ndarray
     others: np.ndarray
     active: np.ndarray
+    position: np.ndarray
+    own: np.ndarray
     tile: np.ndarray
     log_mass: np.ndarray
     slices: np.ndarray
@@ -126,6 +129,8 @@ def _new_room(prior, n_atoms, n_members):
         new_rows(),
         new_rows(),
         np.empty(n_atoms, np.int64),
+        np.empty(n_atoms, np.int64),
+        new_rows(),
         new_tile(tile_size(prior)),
         new_scratch(n_atoms).reshape(n_atoms, TILE),
         new_scratch(1),
@@ -181,19 +186,23 @@ def _fill_kept(
 
 
 @inlined_kernel
-def _choose_certainly(log_mass, n_kept, slack, rows, label_key, chosen, others, scratch):
-    """Do what `choose_in_tile` does, but write -1 where moving sums by `slack` could matter."""
+def _choose_certainly(log_mass, n_kept, slack, rows, label_key, own, chosen, others, scratch):
+    """Do what `choose_again` does, but write -1 where moving sums by `slack` could matter."""
     highest, total = part_of(scratch, 0, TILE), part_of(scratch, TILE, TILE)
     lower, upper = part_of(scratch, 2 * TILE, TILE), part_of(scratch, 3 * TILE, TILE)
     accumulate(log_mass, n_kept, highest, total)
     for t in range(TILE):
-        u = hash_uniform(label_key, rows[t])
-        lower[t] = total[t] * (u - slack)
-        upper[t] = total[t] * (u + slack)
+        lower[t] = slack * total[t]
+        upper[t] = total[t]
+    fill_targets(log_mass, own, rows, label_key, upper)
+    for t in range(TILE):
+        lower[t], upper[t] = upper[t] - lower[t], upper[t] + lower[t]
     count_below(log_mass, n_kept, lower, chosen)
     count_below(log_mass, n_kept, upper, others)
     for t in range(TILE):
-        chosen[t] = chosen[t] if chosen[t] == others[t] and lower[t] > 0.0 else -1
+        # Near both ends, where sums moved a little may have the point go round.
+        is_inside = lower[t] > 0.0 and upper[t] < total[t]
+        chosen[t] = chosen[t] if is_inside and chosen[t] == others[t] else -1
 
 
 @kernel
@@ -228,12 +237,14 @@ def _assign_group(
         )
         # One more than were dropped: sums are rounded.
         slack = (n_dropped + 1) * pruning.slack
+        fill_own(room.rows, labels, room.active, n_kept, room.position, room.own)
         _choose_certainly(
             room.log_mass,
             n_kept,
             slack,
             room.rows,
             label_key,
+            room.own,
             room.chosen,
             room.others,
             room.scratch,
@@ -286,7 +297,8 @@ def _redo(prior, data, labels, redone, params, caps, slice_key, label_key, room)
             room.log_mass,
             room.scratch,
         )
-        choose_in_tile(room.log_mass, n_active, rows, label_key, chosen, room.scratch)
+        fill_own(rows, labels, active, n_active, room.position, room.own)
+        choose_again(room.log_mass, n_active, rows, label_key, room.own, chosen, room.scratch)
         for t in range(min(TILE, redone.shape[0] - first)):
             labels[rows[t]] = active[chosen[t]]
 

@@ -10,6 +10,11 @@ from pymc_dpsplit.kernels.tiles import TILE
 from pymc_dpsplit.kernels.views import part_of, row_of
 
 
+# How often a label is drawn without regard to the present one.  Were it never, observations that are
+# as likely here as there would go to and fro in step.
+_ANEW = 0.2
+
+
 @kernel
 def fill_slices(rows, labels, caps, slice_key, slices):
     """Write the slice variables of a tile; return the smallest."""
@@ -86,6 +91,58 @@ def choose_in_tile(log_mass, n_active, rows, label_key, chosen, scratch):
     accumulate(log_mass, n_active, highest, target)
     for t in range(TILE):
         target[t] *= hash_uniform(label_key, rows[t])
+    count_below(log_mass, n_active - 1, target, chosen)
+
+
+@kernel
+def fill_own(rows, labels, active, n_active, position, own):
+    """Write which row of the log masses of a tile is that of each observation's present label.
+
+    Parameters
+    ----------
+    active : ndarray of int64, shape (>= n_active,)
+        The atoms in reach, see `fill_active`.
+    position : ndarray of int64, shape (A,)
+        Room for the inverse of `active`.
+    own : ndarray of int64, shape (TILE,)
+        Written.
+    """
+    for a in range(n_active):
+        position[active[a]] = a
+    for t in range(TILE):
+        own[t] = position[labels[rows[t]]]
+
+
+@kernel
+def fill_targets(cumulative, own, rows, label_key, target):
+    """Replace the total mass of each observation by the point on which its new label falls.
+
+    The point lies anywhere, or half of the mass away from a point of the present label, eq. (154).
+    """
+    for t in range(TILE):
+        u = hash_uniform(label_key, rows[t])
+        high = cumulative[own[t], t]
+        low = cumulative[own[t] - 1, t] if own[t] > 0 else 0.0
+        within = low + (u - _ANEW) / (1.0 - _ANEW) * (high - low)
+        half = 0.5 * target[t]
+        across = within + half if within < half else within - half
+        target[t] = target[t] * (u / _ANEW) if u < _ANEW else across
+
+
+@kernel
+def choose_again(log_mass, n_active, rows, label_key, own, chosen, scratch):
+    """Draw an active atom for each observation, rather another than the present one, eq. (154).
+
+    Parameters
+    ----------
+    own : ndarray of int64, shape (TILE,)
+        See `fill_own`.
+    log_mass, chosen, scratch
+        See `choose_in_tile`.
+    """
+    highest, target = part_of(scratch, 0, TILE), part_of(scratch, TILE, TILE)
+    accumulate(log_mass, n_active, highest, target)
+    fill_targets(log_mass, own, rows, label_key, target)
     count_below(log_mass, n_active - 1, target, chosen)
 
 

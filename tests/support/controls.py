@@ -13,6 +13,7 @@ from pymc_dpsplit.moves.assignment import (
     assign_strips,
     new_counter,
     new_strip_stats,
+    next_sweep,
     renumber,
     slice_caps,
     slice_sweep,
@@ -22,7 +23,7 @@ from pymc_dpsplit.moves.assignment import (
 from pymc_dpsplit.moves.decision import carry_out
 from pymc_dpsplit.moves.greedy import greedy_attempt
 from pymc_dpsplit.moves.informed import log_division_probability, propose_split
-from pymc_dpsplit.moves.measure import break_remainder, draw_measure
+from pymc_dpsplit.moves.measure import Atoms, break_remainder, draw_measure, no_atoms
 from pymc_dpsplit.moves.partition import apply_merge, apply_split, log_split_ratio
 from pymc_dpsplit.moves.selection import draw_cluster, draw_pair, log_marginals
 from tests.support.moves import Move, sweep
@@ -101,9 +102,21 @@ def _drawn_together(prior, data, labels, stats, alpha, rng):
     return stats
 
 
+def _mismatched(prior, data, labels, stats, alpha, rng):
+    """Over-relaxed sweeps in which clusters follow each other's atoms, not their own."""
+    atoms = no_atoms(prior)
+    for _ in range(3):
+        stats, (_, log_weights, params) = next_sweep(
+            prior, data, labels, stats, alpha, rng, atoms
+        )
+        atoms = Atoms(stats, log_weights, params[::-1].copy())
+    return stats
+
+
 CONTROLS: dict[str, Move] = {
     "emptying sweep": sweep(_emptying),
     "shifted slice": sweep(_shifted),
+    "mismatched atoms": sweep(_mismatched),
     "uncompensated split": sweep(_uncompensated),
     "unselected merge": sweep(_unselected),
     "doubled concentration": sweep(_doubled),

@@ -11,9 +11,10 @@ import numpy as np
 
 from pymc_dpsplit import sampler
 from pymc_dpsplit.moves.anchored import anchored_attempt
-from pymc_dpsplit.moves.assignment import slice_sweep
+from pymc_dpsplit.moves.assignment import next_sweep, slice_sweep
 from pymc_dpsplit.moves.collapsed import collapsed_scan, collapsed_sweep
 from pymc_dpsplit.moves.informed import informed_attempt
+from pymc_dpsplit.moves.measure import no_atoms
 from pymc_dpsplit.moves.side_by_side import Attempt, attempt_side_by_side, draw_attempts
 from tests.support.pruned import pruned_sweep
 
@@ -42,13 +43,21 @@ def attempt(compiled: Callable[..., np.ndarray]) -> Move:
     return sweep(counted)
 
 
+def overrelaxed_sweeps(prior, data, labels, stats, alpha, rng):
+    """Three sweeps, of which the second and third follow the atoms of the one before."""
+    atoms = no_atoms(prior)
+    for _ in range(3):
+        stats, atoms = next_sweep(prior, data, labels, stats, alpha, rng, atoms)
+    return stats
+
+
 def kernel(name: str) -> Move:
-    """One iteration of a kernel of the sampler."""
+    """Two iterations of a kernel of the sampler: atoms outlive other moves between sweeps."""
 
     def move(
         target: sampler.Target, state: sampler.ChainState, rng: np.random.Generator
     ) -> sampler.ChainState:
-        plan = sampler.Plan(1, 2.0, np.arange(0, len(state.labels), 2))
+        plan = sampler.Plan(2, 2.0, np.arange(0, len(state.labels), 2))
         return sampler.advance(sampler.KERNELS[name], target, state, rng, plan)[0]
 
     return move
@@ -73,7 +82,7 @@ def threaded_sweep(
     """The sweep by a pool of threads."""
     labels = state.labels.copy()
     with ThreadPoolExecutor(2) as pool:
-        stats = sampler.threaded_sweep(target, sampler.ChainState(labels, state.stats), rng, pool)
+        stats, _ = sampler.threaded_sweep(target, sampler.ChainState(labels, state.stats), rng, pool)
     return sampler.ChainState(labels, stats)
 
 
@@ -92,6 +101,7 @@ def side_by_side(draw: Callable[[int, np.random.Generator], list[Attempt]]) -> M
 
 MOVES: dict[str, Move] = {
     "slice": sweep(slice_sweep),
+    "over-relaxed slice": sweep(overrelaxed_sweeps),
     "pruned slice": sweep(pruned_sweep),
     "anchored": attempt(anchored_attempt),
     "informed": attempt(informed_attempt),

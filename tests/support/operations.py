@@ -15,6 +15,7 @@ from pymc_dpsplit.components.base import (
     log_marginal,
     log_predictive,
     mean_parameters,
+    overrelax_parameters,
     params_size,
     stats_size,
 )
@@ -92,6 +93,15 @@ def draws_of(prior, statistics, n_draws, rng):
     out = np.empty((n_draws, params_size(prior)))
     for s in range(n_draws):
         draw_parameters(prior, statistics, rng, out[s])
+    return out
+
+
+@kernel
+def overrelaxed(prior, statistics, draws, rng):
+    """Draws (n_draws, P) that follow `draws` by over-relaxation given the statistics."""
+    out = draws.copy()
+    for s in range(out.shape[0]):
+        overrelax_parameters(prior, statistics, rng, out[s])
     return out
 
 

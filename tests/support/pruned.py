@@ -18,6 +18,7 @@ from pymc_dpsplit.moves.assignment import (
     renumber,
     total_strips,
 )
+from pymc_dpsplit.moves.measure import no_atoms
 from pymc_dpsplit.moves.pruning import Pruning
 
 # Large, so that observations are redrawn with all atoms now and then.
@@ -42,10 +43,12 @@ def forced_pruning(prior, params, n_clusters, small, slack):
 def _sweep(prior, data, labels, stats, alpha, rng, small, slack):
     n_obs = labels.shape[0]
     log_weights, log_rest, params, caps, slice_key, label_key = begin_sweep(
-        prior, stats, n_obs, alpha, rng
+        prior, stats, n_obs, alpha, rng, no_atoms(prior)
     )
     lowest = lowest_slice(labels, caps, slice_key, new_counter())
-    params, caps = complete_atoms(prior, log_weights, log_rest, params, n_obs, alpha, lowest, rng)
+    _, params, caps = complete_atoms(
+        prior, log_weights, log_rest, params, n_obs, alpha, lowest, rng
+    )
     pruning = forced_pruning(prior, params, stats.shape[0], small, slack)
     strip_stats = new_strip_stats(prior, n_obs, caps.shape[0])
     assign_strips(

@@ -40,6 +40,7 @@ from tests.support.operations import (
     group_stats,
     leave,
     marginal_of,
+    overrelaxed,
     plug_in,
     predictives,
     stats_of,
@@ -590,6 +591,39 @@ def test_parameters_have_the_posterior_law(
     draws = draws_of(case.prior, statistics, N_DRAWS, rng)
     named = case.component.unpack(draws, case.shift)
     assert law_p_value(name, case.twin, case.rows, named) > LEVEL
+
+
+OVERRELAXED = ("Normal", "NormalMean", "DiagNormal", "MvNormal")
+
+
+@pytest.mark.parametrize("dataset", ["overlapping", "duplicates"])
+@over_cases
+def test_overrelaxed_parameters_have_the_posterior_law(
+    name: str, n_features: int, dataset: str, rng: np.random.Generator
+) -> None:
+    case = case_of(name, rows_of(dataset, n_features))
+    statistics = stats_of(case.prior, case.data, np.arange(len(case.rows)))
+    first = draws_of(case.prior, statistics, N_DRAWS, rng)
+    second = overrelaxed(case.prior, statistics, first, rng)
+    third = overrelaxed(case.prior, statistics, second, rng)
+    for draws in (second, third):
+        named = case.component.unpack(draws, case.shift)
+        assert law_p_value(name, case.twin, case.rows, named) > LEVEL
+    is_correlated = stats.pearsonr(first[:, 1], second[:, 1]).statistic < -0.5
+    assert is_correlated == (name in OVERRELAXED)
+
+
+@pytest.mark.control
+@pytest.mark.parametrize("name", OVERRELAXED)
+def test_following_draws_of_another_posterior_is_caught(
+    name: str, rng: np.random.Generator
+) -> None:
+    case = case_of(name, rows_of("overlapping", sizes_of(name)[-1]))
+    fewer = stats_of(case.prior, case.data, np.arange(len(case.rows) - 1))
+    statistics = stats_of(case.prior, case.data, np.arange(len(case.rows)))
+    draws = overrelaxed(case.prior, statistics, draws_of(case.prior, fewer, N_DRAWS, rng), rng)
+    named = case.component.unpack(draws, case.shift)
+    assert law_p_value(name, case.twin, case.rows, named) < LEVEL
 
 
 @pytest.mark.control

@@ -225,6 +225,6 @@ def test_threads_draw_what_one_thread_draws(rng: np.random.Generator) -> None:
     stats = slice_sweep(target.prior, target.data, labels, start.stats, 1.0, alone)
     with ThreadPoolExecutor(3) as pool:
         state = sampler.ChainState(start.labels.copy(), start.stats)
-        shared = sampler.threaded_sweep(target, state, np.random.default_rng(4), pool)
+        shared, _ = sampler.threaded_sweep(target, state, np.random.default_rng(4), pool)
     np.testing.assert_array_equal(state.labels, labels)
     np.testing.assert_array_equal(shared, stats)

@@ -26,6 +26,7 @@ from pymc_dpsplit.moves.assignment import (
     new_counter,
     new_strip_stats,
 )
+from pymc_dpsplit.moves.measure import no_atoms
 from pymc_dpsplit.moves.pruning import SMALL, Pruning, assign_pruned, plan_pruning
 from tests.support.families import target_of
 from tests.support.moves import sweep, threaded_sweep
@@ -60,10 +61,12 @@ def begun(
     target = target_of(MvNormal.from_data(rows), rows.astype(dtype), 5.0)
     prior, data, alpha = target._replace(prior=bounded(target.prior))
     state = sampler.resume(target, labels)
-    *drawn, caps, slice_key, label_key = begin_sweep(prior, state.stats, N_OBS, alpha, rng)
+    *drawn, caps, slice_key, label_key = begin_sweep(
+        prior, state.stats, N_OBS, alpha, rng, no_atoms(prior)
+    )
     keys = np.uint64(slice_key), np.uint64(label_key)
     lowest = lowest_slice(state.labels, caps, keys[0], new_counter())
-    params, caps = complete_atoms(prior, *drawn, N_OBS, alpha, lowest, rng)
+    _, params, caps = complete_atoms(prior, *drawn, N_OBS, alpha, lowest, rng)
     target = sampler.Target(prior, data, alpha)
     return Sweep(target, state.labels, state.stats, params, caps, keys)
 
