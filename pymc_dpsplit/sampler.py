@@ -19,6 +19,7 @@ from pymc_dpsplit.moves.assignment import (
     assign_strips_by_table,
     begin_sweep,
     complete_atoms,
+    is_renumbered,
     lowest_slice,
     new_counter,
     new_strip_sizes,
@@ -291,8 +292,11 @@ def threaded_sweep(
 
     def share(task: Callable[..., Any], *args: Any) -> list[Any]:
         # One call per thread, which takes strips until none is left: calls cost more than strips.
+        # This thread is one of them: it begins at once, and may be done before another wakes up.
         counter = new_counter()
-        return list(pool.map(lambda _: task(*args, counter), range(n_tasks)))
+        others = [pool.submit(task, *args, counter) for _ in range(n_tasks - 1)]
+        own = task(*args, counter)
+        return [own, *(other.result() for other in others if not other.cancel())]
 
     *drawn, caps, slice_key, label_key = begin_sweep(prior, state.stats, n_obs, alpha, rng)
     # Out of a kernel a key is an int, which numba would take for a signed one.
@@ -309,7 +313,7 @@ def threaded_sweep(
         sizes = new_strip_sizes(n_obs, caps.shape[0])
         share(assign_strips_by_table, prior, data, labels, table, caps, *keys, sizes)
         totals, renumbered = total_strips(sizes)
-    if len(renumbered) > len(totals):
+    if is_renumbered(renumbered, len(totals)):
         share(renumber, labels, renumbered)
     if table is not None:
         totals = new_stats(prior, len(totals))

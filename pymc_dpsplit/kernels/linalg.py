@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from pymc_dpsplit.kernels.jit import kernel
+from pymc_dpsplit.kernels.products import AT_ONCE, add_product
 
 
 @kernel
@@ -23,21 +24,34 @@ def cholesky_inplace(a, floor):
     floor : ndarray of float64, shape (D,)
     """
     n = a.shape[0]
-    column = np.empty(n)
-    for j in range(n):
-        pivot = a[j, j]
-        if not pivot > floor[j]:
-            pivot = floor[j]
-        root = math.sqrt(pivot)
-        a[j, j] = root
-        for i in range(j + 1, n):
-            a[i, j] /= root
-            column[i] = a[i, j]
-        # What is left shrinks at once, along its rows: that vectorises, inner products do not.
-        for i in range(j + 1, n):
-            factor = column[i]
-            for m in range(j + 1, i + 1):
-                a[i, m] -= factor * column[m]
+    # The factor transposed: what is subtracted from a row then lies in rows.
+    upper = np.empty((n, n))
+    for i in range(n):
+        for j in range(i + 1):
+            upper[j, i] = a[i, j]
+    for first in range(0, n, AT_ONCE):
+        last = min(first + AT_ONCE, n)
+        if first > 0:
+            add_product(-1.0, a, upper, (first, last), first, (first, n), upper)
+        for j in range(first, last):
+            for m in range(first, j):
+                factor = a[j, m]
+                for i in range(j, n):
+                    upper[j, i] -= factor * upper[m, i]
+            _finish_pivot(a, floor, upper, j)
+
+
+@kernel
+def _finish_pivot(a, floor, upper, j):
+    """Divide what is left of a row by the root of its pivot, and write it as a column of `a`."""
+    pivot = upper[j, j]
+    if not pivot > floor[j]:
+        pivot = floor[j]
+    root = math.sqrt(pivot)
+    a[j, j] = root
+    for i in range(j + 1, a.shape[0]):
+        upper[j, i] /= root
+        a[i, j] = upper[j, i]
 
 
 @kernel

@@ -238,6 +238,12 @@ def total_strips(strip_stats):
 
 
 @kernel
+def is_renumbered(renumbered, n_clusters):
+    """Whether an atom has another number as a cluster: not if the last of them has its own."""
+    return renumbered[n_clusters - 1] != n_clusters - 1
+
+
+@kernel
 def renumber(labels, renumbered, counter):
     """Turn indices of atoms into clusters, in the strips that this thread takes."""
     s = take_next(counter)
@@ -287,7 +293,7 @@ def _assign_all(prior, data, labels, stats, params, caps, table, slice_key, labe
         sizes = new_strip_sizes(n_obs, n_atoms)
         assign_strips_by_table(prior, data, labels, table, caps, *keys, sizes, new_counter())
         totals, renumbered = total_strips(sizes)
-    if renumbered.shape[0] > totals.shape[0]:
+    if is_renumbered(renumbered, totals.shape[0]):
         renumber(labels, renumbered, new_counter())
     if table is not None:
         totals = new_stats(prior, totals.shape[0])
