@@ -49,6 +49,9 @@ from pymc_dpsplit.moves.start import assign_to_centres, draw_n_start, nearest_ce
 _GREEDY_ATTEMPTS, _KEPT_GREEDY_ATTEMPTS = 10, 4
 # Attempts made together.  They differ in length: of eight, two threads need 0.6 of the time of one.
 _AT_ONCE = 8
+# Observations from which on threads share what takes a nanosecond or two of each: to wake a thread
+# takes a tenth of a millisecond.
+_LEAST_SHARED = 1 << 17
 
 
 class ChainState(NamedTuple):
@@ -288,36 +291,37 @@ def threaded_sweep(
     """
     prior, data, alpha = target
     labels, n_obs = state.labels, state.labels.shape[0]
-    n_tasks = min(strip_count(n_obs), pool._max_workers)
+    n_all = min(strip_count(n_obs), pool._max_workers)
+    n_light = n_all if n_obs >= _LEAST_SHARED else 1
 
-    def share(task: Callable[..., Any], *args: Any) -> list[Any]:
+    def share(n_calls: int, task: Callable[..., Any], *args: Any) -> list[Any]:
         # One call per thread, which takes strips until none is left: calls cost more than strips.
         # This thread is one of them: it begins at once, and may be done before another wakes up.
         counter = new_counter()
-        others = [pool.submit(task, *args, counter) for _ in range(n_tasks - 1)]
+        others = [pool.submit(task, *args, counter) for _ in range(n_calls - 1)]
         own = task(*args, counter)
         return [own, *(other.result() for other in others if not other.cancel())]
 
     *drawn, caps, slice_key, label_key = begin_sweep(prior, state.stats, n_obs, alpha, rng)
     # Out of a kernel a key is an int, which numba would take for a signed one.
     keys = np.uint64(slice_key), np.uint64(label_key)
-    lowest = min(share(lowest_slice, labels, caps, keys[0]))
+    lowest = min(share(n_light, lowest_slice, labels, caps, keys[0]))
     params, caps = complete_atoms(prior, *drawn, n_obs, alpha, lowest, rng)
     table = _table_of(prior, params)
     if table is None:
         strip_stats = new_strip_stats(prior, n_obs, caps.shape[0])
         pruning = plan_pruning(prior, state.stats, params, strip_count(n_obs))
-        share(assign_strips, prior, data, labels, params, caps, pruning, *keys, strip_stats)
+        share(n_all, assign_strips, prior, data, labels, params, caps, pruning, *keys, strip_stats)
         totals, renumbered = total_strips(strip_stats)
     else:
         sizes = new_strip_sizes(n_obs, caps.shape[0])
-        share(assign_strips_by_table, prior, data, labels, table, caps, *keys, sizes)
+        share(n_all, assign_strips_by_table, prior, data, labels, table, caps, *keys, sizes)
         totals, renumbered = total_strips(sizes)
     if is_renumbered(renumbered, len(totals)):
-        share(renumber, labels, renumbered)
+        share(n_light, renumber, labels, renumbered)
     if table is not None:
         totals = new_stats(prior, len(totals))
-        share(gather_shares, prior, data, labels, n_tasks, totals)
+        share(n_all, gather_shares, prior, data, labels, n_all, totals)
     _keep(prior, params, renumbered, totals)
     return totals
 

@@ -56,18 +56,21 @@ def _finish_pivot(a, floor, upper, j):
 
 @kernel
 def invert_lower(lower, out):
-    """Write the inverse of the lower triangle `lower` (D, D) into the lower triangle of `out`."""
+    """Write the inverse of the lower triangle of `lower` (D, D) into `out`, and zeros above it."""
     n = lower.shape[0]
-    for i in range(n):
-        for b in range(i):
-            out[i, b] = 0.0
-        for m in range(i):
-            factor = lower[i, m]
-            for b in range(m + 1):
-                out[i, b] -= factor * out[m, b]
-        for b in range(i):
-            out[i, b] /= lower[i, i]
-        out[i, i] = 1.0 / lower[i, i]
+    out[:] = 0.0
+    for first in range(0, n, AT_ONCE):
+        last = min(first + AT_ONCE, n)
+        if first > 0:
+            add_product(-1.0, lower, out, (first, last), first, (0, first), out)
+        for i in range(first, last):
+            for m in range(first, i):
+                factor = lower[i, m]
+                for b in range(m + 1):
+                    out[i, b] -= factor * out[m, b]
+            for b in range(i):
+                out[i, b] /= lower[i, i]
+            out[i, i] = 1.0 / lower[i, i]
 
 
 @kernel

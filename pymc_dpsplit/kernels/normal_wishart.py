@@ -10,6 +10,7 @@ import numpy as np
 
 from pymc_dpsplit.kernels.jit import kernel
 from pymc_dpsplit.kernels.linalg import cholesky_inplace, log_diagonal_sum
+from pymc_dpsplit.kernels.products import AT_ONCE, add_product
 from pymc_dpsplit.kernels.random import draw_log_gamma
 
 _LOG_2PI = math.log(2.0 * math.pi)
@@ -46,26 +47,27 @@ def draw_whitening(inverse, nu_n, rng, whitening):
     Parameters
     ----------
     inverse : ndarray of float64, shape (D, D)
-        C^-1, lower triangular.
+        C^-1, zero above its diagonal.
     nu_n : float
     whitening : ndarray of float64, shape (D, D)
-        Its lower triangle is written.
+        Its lower triangle is written, and little beside the diagonal above.
     """
     n_features = inverse.shape[0]
-    row = np.empty(n_features)
+    bartlett = np.zeros((n_features, n_features))
     for a in range(n_features):
         for b in range(a):
-            row[b] = rng.standard_normal()
+            bartlett[a, b] = rng.standard_normal()
         shape = 0.5 * (nu_n - (n_features - 1 - a))
         if shape < 1.0:
-            row[a] = math.exp(0.5 * (math.log(2.0) + draw_log_gamma(rng, shape)))
+            bartlett[a, a] = math.exp(0.5 * (math.log(2.0) + draw_log_gamma(rng, shape)))
         else:
-            row[a] = math.sqrt(2.0 * rng.standard_gamma(shape))
+            bartlett[a, a] = math.sqrt(2.0 * rng.standard_gamma(shape))
         for b in range(a + 1):
             whitening[a, b] = 0.0
-        for m in range(a + 1):
-            for b in range(m + 1):
-                whitening[a, b] += row[m] * inverse[m, b]
+    # Not further than the diagonal, or a little.
+    for first in range(0, n_features, AT_ONCE):
+        last = min(first + AT_ONCE, n_features)
+        add_product(1.0, bartlett, inverse, (first, last), last, (0, last), whitening)
 
 
 @kernel

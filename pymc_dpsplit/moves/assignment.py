@@ -224,15 +224,18 @@ def total_strips(strip_stats):
     renumbered : ndarray of int32, shape (A,)
         Cluster of each atom, -1 for those without observations.
     """
-    totals = strip_stats[0].copy()
-    for s in range(1, strip_stats.shape[0]):
-        totals += strip_stats[s]
-    renumbered = np.full(totals.shape[0], -1, np.int32)
+    n_strips, n_atoms, size = strip_stats.shape
+    totals = np.zeros((n_atoms, size))
+    renumbered = np.full(n_atoms, -1, np.int32)
     n_clusters = 0
-    for k in range(totals.shape[0]):
-        if totals[k, 0] > 0.0:
+    for k in range(n_atoms):
+        for s in range(n_strips):
+            # Strips come from the caches of other cores: those without observations stay there.
+            if strip_stats[s, k, 0] > 0.0:
+                for j in range(size):
+                    totals[n_clusters, j] += strip_stats[s, k, j]
+        if totals[n_clusters, 0] > 0.0:
             renumbered[k] = n_clusters
-            totals[n_clusters] = totals[k]
             n_clusters += 1
     return totals[:n_clusters].copy(), renumbered
 
