@@ -7,6 +7,9 @@ import numpy as np
 from pymc_dpsplit.kernels.jit import kernel
 from pymc_dpsplit.kernels.products import AT_ONCE, add_product
 
+# Rows from which on a factor by blocks is faster.
+_LEAST_BLOCKED = 16
+
 
 @kernel
 def cholesky_inplace(a, floor):
@@ -23,6 +26,37 @@ def cholesky_inplace(a, floor):
         Symmetric; only the lower triangle is read and written.
     floor : ndarray of float64, shape (D,)
     """
+    if a.shape[0] < _LEAST_BLOCKED:
+        _factorise_by_columns(a, floor)
+    else:
+        _factorise_by_blocks(a, floor)
+
+
+@kernel
+def _raised_root(pivot, floor):
+    return math.sqrt(pivot if pivot > floor else floor)
+
+
+@kernel
+def _factorise_by_columns(a, floor):
+    n = a.shape[0]
+    column = np.empty(n)
+    for j in range(n):
+        root = _raised_root(a[j, j], floor[j])
+        a[j, j] = root
+        for i in range(j + 1, n):
+            a[i, j] /= root
+            column[i] = a[i, j]
+        # What is left shrinks at once, along its rows: that vectorises, inner products do not.
+        for i in range(j + 1, n):
+            factor = column[i]
+            for m in range(j + 1, i + 1):
+                a[i, m] -= factor * column[m]
+
+
+@kernel
+def _factorise_by_blocks(a, floor):
+    """Subtract from a block of rows what all before it take at once; the factor is the same."""
     n = a.shape[0]
     # The factor transposed: what is subtracted from a row then lies in rows.
     upper = np.empty((n, n))
@@ -38,20 +72,11 @@ def cholesky_inplace(a, floor):
                 factor = a[j, m]
                 for i in range(j, n):
                     upper[j, i] -= factor * upper[m, i]
-            _finish_pivot(a, floor, upper, j)
-
-
-@kernel
-def _finish_pivot(a, floor, upper, j):
-    """Divide what is left of a row by the root of its pivot, and write it as a column of `a`."""
-    pivot = upper[j, j]
-    if not pivot > floor[j]:
-        pivot = floor[j]
-    root = math.sqrt(pivot)
-    a[j, j] = root
-    for i in range(j + 1, a.shape[0]):
-        upper[j, i] /= root
-        a[i, j] = upper[j, i]
+            root = _raised_root(upper[j, j], floor[j])
+            a[j, j] = root
+            for i in range(j + 1, n):
+                upper[j, i] /= root
+                a[i, j] = upper[j, i]
 
 
 @kernel
