@@ -11,6 +11,8 @@ from pymc_dpsplit.data.fixed_rows import read_only
 from pymc_dpsplit.kernels.mass import accumulate
 from pymc_dpsplit.kernels.tiles import TILE
 from pymc_dpsplit.moves.assignment import slice_sweep
+from pymc_dpsplit.moves.measure import no_atoms
+from pymc_dpsplit.moves.threaded_sweep import threaded_sweep
 from pymc_dpsplit.plan import make_plan
 
 
@@ -78,18 +80,12 @@ class Chain:
 
     def sweep(self) -> None:
         """One sweep over all labels, in threads if there is a pool."""
-        labels = self.state.labels
+        (prior, data, alpha), labels = self.target, self.state.labels
+        arguments = (prior, data, labels, self.state.stats, alpha, self.rng)
         if self.pool is None:
-            stats = slice_sweep(
-                self.target.prior,
-                self.target.data,
-                labels,
-                self.state.stats,
-                self.target.alpha,
-                self.rng,
-            )
+            stats = slice_sweep(*arguments)
         else:
-            stats, _ = sampler.threaded_sweep(self.target, self.state, self.rng, self.pool)
+            stats, _ = threaded_sweep(*arguments, no_atoms(prior), self.pool)
         self.state = sampler.ChainState(labels, stats)
 
     def iterate(self, n_iterations: int = 1, greedy: bool = False) -> None:

@@ -10,41 +10,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_dpsplit.components.generic import GenericPrior, empty_pool, keep_parameters
-from pymc_dpsplit.components.optional import find_table
+from pymc_dpsplit.components.generic import GenericPrior, empty_pool
 from pymc_dpsplit.kernels.jit import kernel
 from pymc_dpsplit.moves.anchored import anchored_attempt
-from pymc_dpsplit.moves.assignment import (
-    assign_strips,
-    assign_strips_by_table,
-    begin_sweep,
-    complete_atoms,
-    lowest_slice,
-    new_counter,
-    new_strip_sizes,
-    new_strip_stats,
-    next_sweep,
-    renumber,
-    slice_sweep,
-    strip_count,
-    total_strips,
-)
-from pymc_dpsplit.moves.by_table import gather_shares, new_stats
+from pymc_dpsplit.moves.assignment import next_sweep, slice_sweep, strip_count
 from pymc_dpsplit.moves.collapsed import collapsed_scan, collapsed_sweep
 from pymc_dpsplit.moves.greedy import greedy_attempt
 from pymc_dpsplit.moves.informed import informed_attempt
 from pymc_dpsplit.moves.kept_greedy import kept_greedy_attempt
 from pymc_dpsplit.moves.kept_parameters import fit_pilots, update_parameters
 from pymc_dpsplit.moves.kept_split import joint_attempt
-from pymc_dpsplit.moves.measure import Atoms, draw_measure, no_atoms, occupied_atoms
+from pymc_dpsplit.moves.measure import draw_measure, no_atoms
 from pymc_dpsplit.moves.partition import gather_stats
-from pymc_dpsplit.moves.pruning import plan_pruning
 from pymc_dpsplit.moves.side_by_side import (
     attempt_side_by_side,
     draw_attempts,
     draw_greedy_attempts,
 )
 from pymc_dpsplit.moves.start import assign_to_centres, draw_n_start, nearest_centre
+from pymc_dpsplit.moves.threaded_sweep import threaded_sweep
 
 _GREEDY_ATTEMPTS, _KEPT_GREEDY_ATTEMPTS = 10, 4
 # Attempts made together.  They differ in length: of eight, two threads need 0.6 of the time of one.
@@ -229,17 +213,6 @@ def _iterate_collapsed(prior, data, labels, stats, alpha, rng, plan, tally):
 
 
 @kernel
-def _table_of(prior, params):
-    return find_table(prior, params)
-
-
-@kernel
-def _keep(prior, log_weights, params, renumbered, stats):
-    keep_parameters(prior, params, renumbered, stats)
-    return occupied_atoms(prior, log_weights, params, renumbered, stats)
-
-
-@kernel
 def _finish_kept(prior, data, labels, stats, alpha, rng, plan, tally):
     """The moves of an iteration after the sweep, of families whose parameters are kept."""
     stats = update_parameters(prior, data, labels, stats, rng)
@@ -269,64 +242,6 @@ def _iterate_kept(prior, data, labels, stats, alpha, rng, plan, tally):
         stats = slice_sweep(prior, data, labels, stats, alpha, rng)
         stats = _finish_kept(prior, data, labels, stats, alpha, rng, plan, tally)
     return stats
-
-
-def threaded_sweep(
-    target: Target,
-    state: ChainState,
-    rng: np.random.Generator,
-    pool: ThreadPoolExecutor,
-    atoms: Atoms | None = None,
-) -> tuple[np.ndarray, Atoms]:
-    """One slice sweep with the strips shared out to threads; the draws of `next_sweep`.
-
-    Parameters
-    ----------
-    target : Target
-    state : ChainState
-        Its labels are overwritten.
-    rng : numpy.random.Generator
-    pool : ThreadPoolExecutor
-    atoms : Atoms, optional
-        Of the sweep before; by default the measure is drawn anew.
-
-    Returns
-    -------
-    stats : ndarray of float64, shape (K, S)
-    atoms : Atoms
-        For the next sweep.
-    """
-    prior, data, alpha = target
-    atoms = no_atoms(prior) if atoms is None else atoms
-    labels, n_obs = state.labels, state.labels.shape[0]
-    n_tasks = min(strip_count(n_obs), pool._max_workers)
-
-    def share(task: Callable[..., Any], *args: Any) -> list[Any]:
-        # One call per thread, which takes strips until none is left: calls cost more than strips.
-        counter = new_counter()
-        return list(pool.map(lambda _: task(*args, counter), range(n_tasks)))
-
-    *drawn, caps, slice_key, label_key = begin_sweep(prior, state.stats, n_obs, alpha, rng, atoms)
-    # Out of a kernel a key is an int, which numba would take for a signed one.
-    keys = np.uint64(slice_key), np.uint64(label_key)
-    lowest = min(share(lowest_slice, labels, caps, keys[0]))
-    log_weights, params, caps = complete_atoms(prior, *drawn, n_obs, alpha, lowest, rng)
-    table = _table_of(prior, params)
-    if table is None:
-        strip_stats = new_strip_stats(prior, n_obs, caps.shape[0])
-        pruning = plan_pruning(prior, state.stats, params, strip_count(n_obs))
-        share(assign_strips, prior, data, labels, params, caps, pruning, *keys, strip_stats)
-        totals, renumbered = total_strips(strip_stats)
-    else:
-        sizes = new_strip_sizes(n_obs, caps.shape[0])
-        share(assign_strips_by_table, prior, data, labels, table, caps, *keys, sizes)
-        totals, renumbered = total_strips(sizes)
-    if len(renumbered) > len(totals):
-        share(renumber, labels, renumbered)
-    if table is not None:
-        totals = new_stats(prior, len(totals))
-        share(gather_shares, prior, data, labels, n_tasks, totals)
-    return totals, _keep(prior, log_weights, params, renumbered, totals)
 
 
 def _finish_exact_in_threads(
@@ -424,9 +339,9 @@ def advance(
     if pool is None or form.finish is None or strip_count(labels.shape[0]) == 1:
         stats = form.iterate(prior, data, labels, stats, alpha, rng, plan, tally)
         return ChainState(labels, stats), tally
-    atoms = None
+    atoms = no_atoms(prior)
     for _ in range(1 if form in (GREEDY, _KEPT_GREEDY) else plan.n_iterations):
-        stats, atoms = threaded_sweep(target, ChainState(labels, stats), rng, pool, atoms)
+        stats, atoms = threaded_sweep(prior, data, labels, stats, alpha, rng, atoms, pool)
         stats = form.finish(prior, data, labels, stats, alpha, rng, plan, tally, pool)
     return ChainState(labels, stats), tally
 

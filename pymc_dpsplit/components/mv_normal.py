@@ -344,6 +344,8 @@ def _overrelax_parameters(prior, stats, rng, params):
     kappa_n, nu_n = fill_posterior(prior, stats, mean, factor)
     inverse = np.empty((n_features, n_features))
     invert_lower(factor, inverse)
+    for a in range(n_features):
+        factor[a, a + 1 :] = 0.0
     whitening = square_of(params, 1 + n_features, n_features).copy()
     gap = np.empty(n_features)
     for a in range(n_features):

@@ -12,8 +12,9 @@ import numpy as np
 from pymc_dpsplit.components import base
 from pymc_dpsplit.components.mv_normal import MvNormalPrior
 from pymc_dpsplit.kernels.jit import kernel
+from pymc_dpsplit.kernels.products import AT_ONCE, add_product
 from pymc_dpsplit.kernels.projections import HEAD, ROWS, fill_highest
-from pymc_dpsplit.kernels.views import part_of, row_of, square_of
+from pymc_dpsplit.kernels.views import columns_of, part_of, row_of, square_of
 
 # Numbers kept at most: 32 MB.
 _MOST_NUMBERS = 1 << 22
@@ -37,15 +38,17 @@ def _find(has_bounds, n_features, params, n_clusters):
     bounds = np.zeros((n_clusters, width))
     forecast = np.empty((n_clusters, n_clusters))
     means = _means(params, n_clusters, n_features)
-    gap = np.empty((n_features, n_clusters))
+    gap, distance = np.empty((n_features, n_clusters)), np.empty(n_clusters)
+    directions = np.empty((n_clusters, n_features))
     for k in range(n_atoms if n_clusters > 0 else 0):
         atom = row_of(params, k)
         _fill_gap(atom, means, gap)
-        for z in range(n_clusters):
-            bound = bounds[z, k * (HEAD + n_features) : (k + 1) * (HEAD + n_features)]
-            distance = _fill_bound(atom, gap, z, bound)
-            if k < n_clusters:
-                forecast[z, k] = _forecast(params[k, 0] - params[z, 0], distance, n_features)
+        _fill_directions(gap, distance, directions)
+        own = columns_of(bounds, k * (HEAD + n_features), HEAD + n_features)
+        _fill_bounds(atom, directions, own)
+        for z in range(n_clusters if k < n_clusters else 0):
+            log_ratio = params[k, 0] - params[z, 0]
+            forecast[z, k] = _forecast(log_ratio, distance[z], n_features)
     return bounds, forecast
 
 
@@ -65,35 +68,44 @@ def _means(params, n_clusters, n_features):
 
 @kernel
 def _fill_gap(atom, means, gap):
-    """Write W mu_z - c of one atom for all clusters z, which the innermost loop runs over."""
+    """Write W mu_z - c of one atom for all clusters z."""
     n_features, n_clusters = means.shape
     centre, whitening = part_of(atom, 1, n_features), square_of(atom, 1 + n_features, n_features)
     for i in range(n_features):
         for z in range(n_clusters):
             gap[i, z] = -centre[i]
-        for j in range(i + 1):
-            w = whitening[i, j]
-            for z in range(n_clusters):
-                gap[i, z] += w * means[j, z]
+    # Not further than the diagonal, or a little: W is zero above it.
+    for first in range(0, n_features, AT_ONCE):
+        last = min(first + AT_ONCE, n_features)
+        add_product(1.0, whitening, means, (first, last), last, (0, n_clusters), gap)
 
 
 @kernel
-def _fill_bound(atom, gap, z, bound):
-    """Write the bound of one atom for one cluster, zero before; return the norm of the gap."""
-    n_features = gap.shape[0]
-    centre, whitening = part_of(atom, 1, n_features), square_of(atom, 1 + n_features, n_features)
-    direction = part_of(bound, HEAD, n_features)
-    squared = 0.0
+def _fill_directions(gap, distance, directions):
+    """Write the norm of the gap of each cluster, and its direction: zero where there is none."""
+    n_features, n_clusters = gap.shape
+    distance[:] = 0.0
     for i in range(n_features):
-        squared += gap[i, z] * gap[i, z]
-    norm = math.sqrt(squared)
-    bound[0] = atom[0]
-    for i in range(n_features if norm > 0.0 else 0):
-        b = gap[i, z] / norm
-        bound[1] += b * centre[i]
-        for j in range(i + 1):
-            direction[j] += b * whitening[i, j]
-    return norm
+        for z in range(n_clusters):
+            distance[z] += gap[i, z] * gap[i, z]
+    for z in range(n_clusters):
+        distance[z] = math.sqrt(distance[z])
+        for i in range(n_features):
+            directions[z, i] = gap[i, z] / distance[z] if distance[z] > 0.0 else 0.0
+
+
+@kernel
+def _fill_bounds(atom, directions, bounds):
+    """Write the bounds of one atom for all clusters, zero before."""
+    n_clusters, n_features = directions.shape
+    centre, whitening = part_of(atom, 1, n_features), square_of(atom, 1 + n_features, n_features)
+    for z in range(n_clusters):
+        bounds[z, 0] = atom[0]
+        for i in range(n_features):
+            bounds[z, 1] += directions[z, i] * centre[i]
+    rows, columns = (0, n_clusters), (0, n_features)
+    projected = columns_of(bounds, HEAD, n_features)
+    add_product(1.0, directions, whitening, rows, n_features, columns, projected)
 
 
 @kernel

@@ -103,8 +103,8 @@ class Lanes:
         return ir.Constant(self.ints, [value] * LANES)
 
     def splat(self, scalar: Any) -> Any:
-        """Return a vector with a run-time number in each lane."""
-        nothing = ir.Constant(self.floats, ir.Undefined)
+        """Return a vector with a run-time number, of any type, in each lane."""
+        nothing = ir.Constant(ir.VectorType(scalar.type, LANES), ir.Undefined)
         first = self.builder.insert_element(nothing, scalar, ir.Constant(_I32, 0))
         order = ir.Constant(ir.VectorType(_I32, LANES), [0] * LANES)
         return self.builder.shuffle_vector(first, nothing, order)
@@ -125,6 +125,31 @@ class Lanes:
     def store(self, value: Any, base: Any, at: Any) -> None:
         """Write a vector to base[at : at + LANES]."""
         self.builder.store(value, self._address(base, at, value.type)).align = 8
+
+    def before(self, n: Any) -> Any:
+        """Return a mask: which lanes come before the n-th."""
+        lane = ir.Constant(self.ints, list(range(LANES)))
+        return self.builder.icmp_signed("<", lane, self.splat(n))
+
+    def load_masked(self, base: Any, at: Any, mask: Any) -> Any:
+        """Return the lanes of `mask` of base[at : at + LANES], 0 in others, which are not read."""
+        address = self._address(base, at, self.floats)
+        alignment, nothing = ir.Constant(_I32, 8), self.constant(0.0)
+        function = self._masked("load", self.floats, [address.type, _I32, mask.type, self.floats])
+        return self.builder.call(function, [address, alignment, mask, nothing])
+
+    def store_masked(self, value: Any, base: Any, at: Any, mask: Any) -> None:
+        """Write the lanes of `mask` to base[at : at + LANES]."""
+        address = self._address(base, at, self.floats)
+        alignment = ir.Constant(_I32, 8)
+        kinds = [self.floats, address.type, _I32, mask.type]
+        function = self._masked("store", ir.VoidType(), kinds)
+        self.builder.call(function, [value, address, alignment, mask])
+
+    def _masked(self, what: str, result: Any, kinds: list[Any]) -> Any:
+        name = f"llvm.masked.{what}.v{LANES}f64.p0"
+        kind = ir.FunctionType(result, kinds)
+        return cgutils.get_or_insert_function(self.builder.module, kind, name)
 
     def _address(self, base: Any, at: Any, kind: Any) -> Any:
         return self.builder.bitcast(self.builder.gep(base, [at]), kind.as_pointer())

@@ -5,6 +5,10 @@ import math
 import numpy as np
 
 from pymc_dpsplit.kernels.jit import kernel
+from pymc_dpsplit.kernels.products import AT_ONCE, add_product
+
+# Rows from which on a factor by blocks is faster.
+_LEAST_BLOCKED = 16
 
 
 @kernel
@@ -22,13 +26,23 @@ def cholesky_inplace(a, floor):
         Symmetric; only the lower triangle is read and written.
     floor : ndarray of float64, shape (D,)
     """
+    if a.shape[0] < _LEAST_BLOCKED:
+        _factorise_by_columns(a, floor)
+    else:
+        _factorise_by_blocks(a, floor)
+
+
+@kernel
+def _raised_root(pivot, floor):
+    return math.sqrt(pivot if pivot > floor else floor)
+
+
+@kernel
+def _factorise_by_columns(a, floor):
     n = a.shape[0]
     column = np.empty(n)
     for j in range(n):
-        pivot = a[j, j]
-        if not pivot > floor[j]:
-            pivot = floor[j]
-        root = math.sqrt(pivot)
+        root = _raised_root(a[j, j], floor[j])
         a[j, j] = root
         for i in range(j + 1, n):
             a[i, j] /= root
@@ -41,19 +55,47 @@ def cholesky_inplace(a, floor):
 
 
 @kernel
-def invert_lower(lower, out):
-    """Write the inverse of the lower triangle `lower` (D, D) into the lower triangle of `out`."""
-    n = lower.shape[0]
+def _factorise_by_blocks(a, floor):
+    """Subtract from a block of rows what all before it take at once; the factor is the same."""
+    n = a.shape[0]
+    # The factor transposed: what is subtracted from a row then lies in rows.
+    upper = np.empty((n, n))
     for i in range(n):
-        for b in range(i):
-            out[i, b] = 0.0
-        for m in range(i):
-            factor = lower[i, m]
-            for b in range(m + 1):
-                out[i, b] -= factor * out[m, b]
-        for b in range(i):
-            out[i, b] /= lower[i, i]
-        out[i, i] = 1.0 / lower[i, i]
+        for j in range(i + 1):
+            upper[j, i] = a[i, j]
+    for first in range(0, n, AT_ONCE):
+        last = min(first + AT_ONCE, n)
+        if first > 0:
+            add_product(-1.0, a, upper, (first, last), first, (first, n), upper)
+        for j in range(first, last):
+            for m in range(first, j):
+                factor = a[j, m]
+                for i in range(j, n):
+                    upper[j, i] -= factor * upper[m, i]
+            root = _raised_root(upper[j, j], floor[j])
+            a[j, j] = root
+            for i in range(j + 1, n):
+                upper[j, i] /= root
+                a[i, j] = upper[j, i]
+
+
+@kernel
+def invert_lower(lower, out):
+    """Write the inverse of the lower triangle of `lower` (D, D) into `out`, and zeros above it."""
+    n = lower.shape[0]
+    out[:] = 0.0
+    for first in range(0, n, AT_ONCE):
+        last = min(first + AT_ONCE, n)
+        if first > 0:
+            add_product(-1.0, lower, out, (first, last), first, (0, first), out)
+        for i in range(first, last):
+            for m in range(first, i):
+                factor = lower[i, m]
+                for b in range(m + 1):
+                    out[i, b] -= factor * out[m, b]
+            for b in range(i):
+                out[i, b] /= lower[i, i]
+            out[i, i] = 1.0 / lower[i, i]
 
 
 @kernel

@@ -12,6 +12,7 @@ import numpy as np
 from pymc_dpsplit.kernels.jit import kernel
 from pymc_dpsplit.kernels.linalg import cholesky_inplace, log_diagonal_sum
 from pymc_dpsplit.kernels.overrelaxation import overrelax_log_gamma, overrelax_normal
+from pymc_dpsplit.kernels.products import AT_ONCE, add_product
 from pymc_dpsplit.kernels.random import draw_log_gamma
 
 _LOG_2, _LOG_2PI = math.log(2.0), math.log(2.0 * math.pi)
@@ -48,22 +49,22 @@ def draw_whitening(inverse, nu_n, rng, whitening):
     Parameters
     ----------
     inverse : ndarray of float64, shape (D, D)
-        C^-1, lower triangular.
+        C^-1, zero above its diagonal.
     nu_n : float
     whitening : ndarray of float64, shape (D, D)
-        Its lower triangle is written.
+        Its lower triangle is written, and little beside the diagonal above.
     """
     n_features = inverse.shape[0]
-    row = np.empty(n_features)
+    bartlett = np.zeros((n_features, n_features))
     for a in range(n_features):
         for b in range(a):
-            row[b] = rng.standard_normal()
+            bartlett[a, b] = rng.standard_normal()
         shape = 0.5 * (nu_n - (n_features - 1 - a))
         if shape < 1.0:
-            row[a] = math.exp(0.5 * (math.log(2.0) + draw_log_gamma(rng, shape)))
+            bartlett[a, a] = math.exp(0.5 * (math.log(2.0) + draw_log_gamma(rng, shape)))
         else:
-            row[a] = math.sqrt(2.0 * rng.standard_gamma(shape))
-        _set_row(a, row, inverse, whitening)
+            bartlett[a, a] = math.sqrt(2.0 * rng.standard_gamma(shape))
+    _multiply_lower(bartlett, inverse, whitening)
 
 
 @kernel
@@ -73,35 +74,40 @@ def overrelax_whitening(factor, inverse, nu_n, rng, whitening):
     Parameters
     ----------
     factor, inverse : ndarrays of float64, shape (D, D)
-        C and C^-1, lower triangular.
+        C and C^-1, zero above their diagonals.
     nu_n : float
     whitening : ndarray of float64, shape (D, D)
-        Its lower triangle is overwritten.
+        As `draw_whitening` leaves it; overwritten.
     """
     n_features = inverse.shape[0]
-    row = np.empty(n_features)
+    bartlett = np.empty((n_features, n_features))
+    _multiply_lower(whitening, factor, bartlett)
     for a in range(n_features):
-        for b in range(a + 1):
-            row[b] = 0.0
-            for m in range(b, a + 1):
-                row[b] += whitening[a, m] * factor[m, b]
         for b in range(a):
-            row[b] = overrelax_normal(rng, row[b])
+            bartlett[a, b] = overrelax_normal(rng, bartlett[a, b])
+        bartlett[a, a + 1 :] = 0.0
         # The diagonal is the root of a chi-square variable, which is twice a gamma variable.
-        log_half = 2.0 * math.log(row[a]) - _LOG_2
+        log_half = 2.0 * math.log(bartlett[a, a]) - _LOG_2
         shape = 0.5 * (nu_n - (n_features - 1 - a))
-        row[a] = math.exp(0.5 * (_LOG_2 + overrelax_log_gamma(rng, shape, log_half)))
-        _set_row(a, row, inverse, whitening)
+        log_half = overrelax_log_gamma(rng, shape, log_half)
+        bartlett[a, a] = math.exp(0.5 * (_LOG_2 + log_half))
+    _multiply_lower(bartlett, inverse, whitening)
 
 
 @kernel
-def _set_row(a, row, inverse, whitening):
-    """Write row a of B C^-1, `row` being that of B."""
-    for b in range(a + 1):
-        whitening[a, b] = 0.0
-    for m in range(a + 1):
-        for b in range(m + 1):
-            whitening[a, b] += row[m] * inverse[m, b]
+def _multiply_lower(left, right, out):
+    """Write the product of two matrices that are zero above their diagonals.
+
+    Of `out` the lower triangle is written, and little beside the diagonal above.
+    """
+    n_features = out.shape[0]
+    for a in range(n_features):
+        for b in range(a + 1):
+            out[a, b] = 0.0
+    # Not further than the diagonal, or a little.
+    for first in range(0, n_features, AT_ONCE):
+        last = min(first + AT_ONCE, n_features)
+        add_product(1.0, left, right, (first, last), last, (0, last), out)
 
 
 @kernel

@@ -237,17 +237,26 @@ def total_strips(strip_stats):
     renumbered : ndarray of int32, shape (A,)
         Cluster of each atom, -1 for those without observations.
     """
-    totals = strip_stats[0].copy()
-    for s in range(1, strip_stats.shape[0]):
-        totals += strip_stats[s]
-    renumbered = np.full(totals.shape[0], -1, np.int32)
+    n_strips, n_atoms, size = strip_stats.shape
+    totals = np.zeros((n_atoms, size))
+    renumbered = np.full(n_atoms, -1, np.int32)
     n_clusters = 0
-    for k in range(totals.shape[0]):
-        if totals[k, 0] > 0.0:
+    for k in range(n_atoms):
+        for s in range(n_strips):
+            # Strips come from the caches of other cores: those without observations stay there.
+            if strip_stats[s, k, 0] > 0.0:
+                for j in range(size):
+                    totals[n_clusters, j] += strip_stats[s, k, j]
+        if totals[n_clusters, 0] > 0.0:
             renumbered[k] = n_clusters
-            totals[n_clusters] = totals[k]
             n_clusters += 1
     return totals[:n_clusters].copy(), renumbered
+
+
+@kernel
+def is_renumbered(renumbered, n_clusters):
+    """Whether an atom has another number as a cluster: not if the last of them has its own."""
+    return renumbered[n_clusters - 1] != n_clusters - 1
 
 
 @kernel
@@ -300,7 +309,7 @@ def _assign_all(prior, data, labels, stats, params, caps, table, slice_key, labe
         sizes = new_strip_sizes(n_obs, n_atoms)
         assign_strips_by_table(prior, data, labels, table, caps, *keys, sizes, new_counter())
         totals, renumbered = total_strips(sizes)
-    if renumbered.shape[0] > totals.shape[0]:
+    if is_renumbered(renumbered, totals.shape[0]):
         renumber(labels, renumbered, new_counter())
     if table is not None:
         totals = new_stats(prior, totals.shape[0])

@@ -37,9 +37,7 @@ class Atoms(NamedTuple):
 @kernel
 def no_atoms(prior):
     """Return what a sweep begins from that draws all of the measure anew."""
-    return Atoms(
-        np.empty((0, stats_size(prior))), np.empty(0), np.empty((0, params_size(prior)))
-    )
+    return Atoms(np.empty((0, stats_size(prior))), np.empty(0), np.empty((0, params_size(prior))))
 
 
 @kernel

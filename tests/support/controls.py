@@ -106,9 +106,7 @@ def _mismatched(prior, data, labels, stats, alpha, rng):
     """Over-relaxed sweeps in which clusters follow each other's atoms, not their own."""
     atoms = no_atoms(prior)
     for _ in range(3):
-        stats, (_, log_weights, params) = next_sweep(
-            prior, data, labels, stats, alpha, rng, atoms
-        )
+        stats, (_, log_weights, params) = next_sweep(prior, data, labels, stats, alpha, rng, atoms)
         atoms = Atoms(stats, log_weights, params[::-1].copy())
     return stats
 

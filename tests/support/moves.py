@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from pymc_dpsplit import sampler
+from pymc_dpsplit.moves import threaded_sweep as by_threads
 from pymc_dpsplit.moves.anchored import anchored_attempt
 from pymc_dpsplit.moves.assignment import next_sweep, slice_sweep
 from pymc_dpsplit.moves.collapsed import collapsed_scan, collapsed_sweep
@@ -80,9 +81,12 @@ def threaded_sweep(
     target: sampler.Target, state: sampler.ChainState, rng: np.random.Generator
 ) -> sampler.ChainState:
     """The sweep by a pool of threads."""
+    prior, data, alpha = target
     labels = state.labels.copy()
     with ThreadPoolExecutor(2) as pool:
-        stats, _ = sampler.threaded_sweep(target, sampler.ChainState(labels, state.stats), rng, pool)
+        stats, _ = by_threads.threaded_sweep(
+            prior, data, labels, state.stats, alpha, rng, no_atoms(prior), pool
+        )
     return sampler.ChainState(labels, stats)
 
 

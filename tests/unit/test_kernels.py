@@ -27,6 +27,7 @@ from pymc_dpsplit.kernels.mass import (
 )
 from pymc_dpsplit.kernels.normal_wishart import draw_whitening
 from pymc_dpsplit.kernels.outer import padded, sum_outer, sum_outer_plainly
+from pymc_dpsplit.kernels.products import add_product, add_product_plainly
 from pymc_dpsplit.kernels.quadratic import fill_log_normal, fill_log_normal_plainly
 from pymc_dpsplit.kernels.random import draw_key, draw_log_gamma, hash_uniform
 from pymc_dpsplit.kernels.sharing import take_next
@@ -139,6 +140,27 @@ def test_scatter_matches_numpy(
     np.testing.assert_allclose(np.tril(square), np.tril(expected), rtol=1e-13, atol=1e-13)
 
 
+# Rows and columns that fill, exceed or fall short of what is taken at once; out of wider arrays.
+@pytest.mark.parametrize("n_inner", [0, 1, 6])
+@pytest.mark.parametrize("columns", [(0, 3), (2, 8), (0, 33), (5, 70)])
+@pytest.mark.parametrize("rows", [(0, 1), (2, 6), (1, 8)])
+@pytest.mark.parametrize("add", [add_product, add_product_plainly])
+def test_product_is_added_where_it_belongs(
+    add: Callable[..., None],
+    rows: tuple[int, int],
+    columns: tuple[int, int],
+    n_inner: int,
+    rng: np.random.Generator,
+) -> None:
+    left, right = rng.standard_normal((9, 7)), rng.standard_normal((6, 75))[:, 1:72]
+    out = rng.standard_normal((9, 80))[:, 3:75]
+    expected = out.copy()
+    at = slice(*rows), slice(*columns)
+    expected[at] -= left[at[0], :n_inner] @ right[:n_inner, at[1]]
+    add(-1.0, left, right, rows, n_inner, columns, out)
+    np.testing.assert_allclose(out, expected, rtol=1e-13, atol=1e-13)
+
+
 @pytest.mark.parametrize(
     ("features", "expected"),
     [
@@ -196,10 +218,10 @@ def test_views_of_what_they_would_misread_are_refused() -> None:
         views_of(np.zeros((3, 4), np.float32), np.zeros(9))
 
 
-@pytest.mark.parametrize("n", [1, 2, 5, 9])
+@pytest.mark.parametrize("n", [1, 2, 4, 5, 9, 33])
 def test_cholesky_and_inverse_match_numpy(n: int, rng: np.random.Generator) -> None:
     a = spd(rng, n)
-    factor, inverse = a.copy(), np.zeros((n, n))
+    factor, inverse = a.copy(), np.full((n, n), np.nan)
     cholesky_inplace(factor, np.zeros(n))
     np.testing.assert_allclose(np.tril(factor), np.linalg.cholesky(a), rtol=1e-10)
     invert_lower(factor, inverse)

@@ -20,6 +20,8 @@ from pymc_dpsplit.kernels.sparse_sums import WIDTH, fill_sums, fill_sums_plainly
 from pymc_dpsplit.kernels.special import log_rising
 from pymc_dpsplit.kernels.tiles import TILE, fill_range, new_rows, new_scratch
 from pymc_dpsplit.moves.assignment import slice_sweep
+from pymc_dpsplit.moves.measure import no_atoms
+from pymc_dpsplit.moves.threaded_sweep import threaded_sweep
 from pymc_dpsplit.moves.density import fill_log_mixture, log_prior_predictive
 from tests.support.pruned import pruned_sweep
 
@@ -224,7 +226,10 @@ def test_threads_draw_what_one_thread_draws(rng: np.random.Generator) -> None:
     alone, labels = np.random.default_rng(4), start.labels.copy()
     stats = slice_sweep(target.prior, target.data, labels, start.stats, 1.0, alone)
     with ThreadPoolExecutor(3) as pool:
-        state = sampler.ChainState(start.labels.copy(), start.stats)
-        shared, _ = sampler.threaded_sweep(target, state, np.random.default_rng(4), pool)
-    np.testing.assert_array_equal(state.labels, labels)
+        ours, atoms = start.labels.copy(), no_atoms(target.prior)
+        again = np.random.default_rng(4)
+        shared, _ = threaded_sweep(
+            target.prior, target.data, ours, start.stats, 1.0, again, atoms, pool
+        )
+    np.testing.assert_array_equal(ours, labels)
     np.testing.assert_array_equal(shared, stats)

@@ -13,8 +13,14 @@ from pymc_dpsplit.kernels.jit import kernel
 from pymc_dpsplit.kernels.random import draw_key
 from pymc_dpsplit.kernels.streams import new_stream
 from pymc_dpsplit.kernels.tiles import TILE
+from pymc_dpsplit.moves import threaded_sweep as by_threads
 from pymc_dpsplit.moves.allocation import allocate, order_by_block
-from pymc_dpsplit.moves.assignment import strip_bounds, strip_count
+from pymc_dpsplit.moves.assignment import (
+    is_renumbered,
+    strip_bounds,
+    strip_count,
+    total_strips,
+)
 from pymc_dpsplit.moves.density import fill_log_mixture, log_prior_predictive
 from pymc_dpsplit.moves.focus import choose_focus, log_founding_odds
 from pymc_dpsplit.moves.forward import (
@@ -103,8 +109,26 @@ def test_strips_cover_everything_once(sizes: range | list[int]) -> None:
             assert stop % TILE == 0
 
 
+def test_totals_leave_out_atoms_without_observations(rng: np.random.Generator) -> None:
+    strip_stats = rng.standard_normal((3, 5, 4))
+    strip_stats[:, :, 0] = rng.integers(1, 9, (3, 5))
+    strip_stats[:, [1, 4]] = strip_stats[0, 2] = 0.0
+    totals, renumbered = total_strips(strip_stats)
+    np.testing.assert_array_equal(renumbered, [0, -1, 1, 2, -1])
+    np.testing.assert_allclose(totals, strip_stats.sum(0)[[0, 2, 3]], rtol=1e-13)
+    assert is_renumbered(renumbered, 3)
+    # Atoms that were last leave the others their numbers.
+    same, renumbered = total_strips(strip_stats[:, [0, 2, 3, 4]])
+    np.testing.assert_array_equal(same, totals)
+    assert not is_renumbered(renumbered, 3)
+
+
+@pytest.mark.parametrize("least_shared", [0, 10**9])
 @pytest.mark.parametrize("family", ["MvNormal", "DiagNormal"])
-def test_threads_change_nothing(family: str, rng: np.random.Generator) -> None:
+def test_threads_change_nothing(
+    family: str, least_shared: int, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(by_threads, "_LEAST_SHARED", least_shared)
     target = target_for(cloud(rng, 20_000), family)
     assert strip_count(20_000) > 1
     state = state_of(target, 4)
