@@ -1,5 +1,4 @@
-"""The normal-inverse-Wishart posterior and draws from it; docs/method.md, eq. (24)-(26),
-(152)-(153).
+"""The normal-inverse-Wishart posterior and draws from it; docs/method.md, eq. (24)-(26).
 
 `prior` is any NamedTuple with mu0 (D,), kappa0, nu0, psi0 (D, D) and floor (D,), the squared
 pivots of psi0.

@@ -59,12 +59,7 @@ def occupied_atoms(prior, log_weights, params, renumbered, stats):
 @kernel
 def _is_unchanged(stats, atoms, k):
     """Whether cluster k has the statistics it had: then its atom is a draw given these."""
-    if k >= atoms.stats.shape[0]:
-        return False
-    for j in range(stats.shape[1]):
-        if stats[k, j] != atoms.stats[k, j]:
-            return False
-    return True
+    return k < atoms.stats.shape[0] and np.all(stats[k] == atoms.stats[k])
 
 
 @kernel

@@ -9,9 +9,8 @@ from pymc_dpsplit.kernels.random import hash_uniform
 from pymc_dpsplit.kernels.tiles import TILE
 from pymc_dpsplit.kernels.views import part_of, row_of
 
-
-# How often a label is drawn without regard to the present one.  Were it never, observations that are
-# as likely here as there would go to and fro in step.
+# How often a label is drawn without regard to the present one.  Were it never, observations that
+# are as likely here as there would go to and fro in step.
 _ANEW = 0.2
 
 

@@ -20,9 +20,9 @@ from pymc_dpsplit.kernels.sparse_sums import WIDTH, fill_sums, fill_sums_plainly
 from pymc_dpsplit.kernels.special import log_rising
 from pymc_dpsplit.kernels.tiles import TILE, fill_range, new_rows, new_scratch
 from pymc_dpsplit.moves.assignment import slice_sweep
+from pymc_dpsplit.moves.density import fill_log_mixture, log_prior_predictive
 from pymc_dpsplit.moves.measure import no_atoms
 from pymc_dpsplit.moves.threaded_sweep import threaded_sweep
-from pymc_dpsplit.moves.density import fill_log_mixture, log_prior_predictive
 from tests.support.pruned import pruned_sweep
 
 

@@ -61,7 +61,7 @@ def test_gamma_variables_stay_gamma(shape: float, rng: np.random.Generator) -> N
     assert gamma_p_value(shape, after) > LEVEL
     # Small shapes are drawn anew, large ones are on the other side of the mean.
     correlation = stats.pearsonr(y, after).statistic
-    assert correlation < -0.8 if shape > 50.0 else correlation < 0.05
+    assert correlation < (-0.6 if shape > 50.0 else 0.05)
     assert gamma_p_value(shape, log_gammas_after(shape, after, rng)) > LEVEL
 
 
@@ -130,7 +130,7 @@ def test_changed_clusters_are_drawn_anew(
     changed[1, 2] += 0.1
     _, firsts = measures_after(target.prior, statistics, ALPHA, 4000, changed, rng)
     correlations = [stats.pearsonr(*firsts[:, :, k]).statistic for k in range(3)]
-    assert correlations[0] < -0.8 and correlations[2] < -0.8
+    assert max(correlations[0], correlations[2]) < -0.8
     assert stats.pearsonr(*firsts[:, :, 1]).pvalue > LEVEL
 
 
