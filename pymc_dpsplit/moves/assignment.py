@@ -29,6 +29,7 @@ from pymc_dpsplit.moves.measure import (
 )
 from pymc_dpsplit.moves.pruning import assign_pruned, plan_pruning
 from pymc_dpsplit.moves.tile_labels import (
+    Reach,
     choose_again,
     fill_active,
     fill_own,
@@ -137,18 +138,19 @@ def complete_atoms(prior, log_weights, log_rest, params, n_obs, alpha, lowest, r
     log_weights : ndarray of float64, shape (A,)
     params : ndarray of float64, shape (A, P)
         Weighed, see `weigh`.
-    caps : ndarray of float64, shape (A,)
+    reach : Reach
     """
     floor = 1.0 / n_obs
     log_weights, params = break_remainder(
         prior, log_weights, log_rest, params, alpha, math.log(lowest), rng
     )
-    return log_weights, weigh(log_weights, params, floor), slice_caps(log_weights, floor)
+    reach = Reach(slice_caps(log_weights, floor), np.argsort(log_weights))
+    return log_weights, weigh(log_weights, params, floor), reach
 
 
 @kernel
-def _assign_strip(prior, data, labels, start, stop, params, caps, slice_key, label_key, stats):
-    n_atoms = caps.shape[0]
+def _assign_strip(prior, data, labels, start, stop, params, reach, slice_key, label_key, stats):
+    n_atoms = reach.caps.shape[0]
     floor = 1.0 / labels.shape[0]
     rows, chosen, active = new_rows(), new_rows(), np.empty(n_atoms, np.int64)
     members, bounds = np.empty(_CHUNK, np.int64), np.empty(n_atoms + 1, np.int64)
@@ -160,9 +162,9 @@ def _assign_strip(prior, data, labels, start, stop, params, caps, slice_key, lab
         for first in range(chunk, chunk_stop, TILE):
             fill_range(rows, first, stop)
             load_tile(prior, data, rows, tile)
-            lowest = fill_slices(rows, labels, caps, slice_key, slices)
+            lowest = fill_slices(rows, labels, reach.caps, slice_key, slices)
             n_active = fill_active(
-                prior, tile, params, caps, floor, slices, lowest, active, log_mass, scratch
+                prior, tile, params, reach, floor, slices, lowest, active, log_mass, scratch
             )
             fill_own(rows, labels, active, n_active, position, own)
             choose_again(log_mass, n_active, rows, label_key, own, chosen, scratch)
@@ -174,20 +176,20 @@ def _assign_strip(prior, data, labels, start, stop, params, caps, slice_key, lab
 
 @kernel
 def _assign_either(
-    prior, data, labels, start, stop, params, caps, pruning, slice_key, label_key, stats
+    prior, data, labels, start, stop, params, reach, pruning, slice_key, label_key, stats
 ):
     """Redraw the labels of a strip with all atoms, or without those that cannot matter."""
     if pruning is None or pruning.bounds.shape[0] == 0:
-        _assign_strip(prior, data, labels, start, stop, params, caps, slice_key, label_key, stats)
+        _assign_strip(prior, data, labels, start, stop, params, reach, slice_key, label_key, stats)
     else:
         assign_pruned(
-            prior, data, labels, start, stop, params, caps, pruning, slice_key, label_key, stats
+            prior, data, labels, start, stop, params, reach, pruning, slice_key, label_key, stats
         )
 
 
 @kernel
 def assign_strips(
-    prior, data, labels, params, caps, pruning, slice_key, label_key, strip_stats, counter
+    prior, data, labels, params, reach, pruning, slice_key, label_key, strip_stats, counter
 ):
     """Redraw the labels of the strips that this thread takes from `counter`.
 
@@ -195,7 +197,8 @@ def assign_strips(
     ----------
     labels : ndarray of int32, shape (N,)
         Overwritten by indices of atoms.
-    params, caps : ndarrays of float64, shapes (A, P), (A,)
+    params : ndarray of float64, shape (A, P)
+    reach : Reach
         What `complete_atoms` returned.
     pruning : Pruning or None
         What `plan_pruning` returned; None is to evaluate all atoms.
@@ -214,7 +217,7 @@ def assign_strips(
             start,
             stop,
             params,
-            caps,
+            reach,
             pruning,
             slice_key,
             label_key,
@@ -296,18 +299,20 @@ def new_strip_sizes(n_obs, n_atoms):
 
 
 @kernel
-def _assign_all(prior, data, labels, stats, params, caps, table, slice_key, label_key):
+def _assign_all(prior, data, labels, stats, params, reach, table, slice_key, label_key):
     """Redraw all labels on one thread; return the new statistics, and which atom is which."""
-    n_obs, n_atoms = labels.shape[0], caps.shape[0]
+    n_obs, n_atoms = labels.shape[0], reach.caps.shape[0]
     keys = slice_key, label_key
     if table is None:
         pruning = plan_pruning(prior, stats, params, strip_count(n_obs))
         strip_stats = new_strip_stats(prior, n_obs, n_atoms)
-        assign_strips(prior, data, labels, params, caps, pruning, *keys, strip_stats, new_counter())
+        assign_strips(
+            prior, data, labels, params, reach, pruning, *keys, strip_stats, new_counter()
+        )
         totals, renumbered = total_strips(strip_stats)
     else:
         sizes = new_strip_sizes(n_obs, n_atoms)
-        assign_strips_by_table(prior, data, labels, table, caps, *keys, sizes, new_counter())
+        assign_strips_by_table(prior, data, labels, table, reach.caps, *keys, sizes, new_counter())
         totals, renumbered = total_strips(sizes)
     if is_renumbered(renumbered, totals.shape[0]):
         renumber(labels, renumbered, new_counter())
@@ -333,12 +338,12 @@ def next_sweep(prior, data, labels, stats, alpha, rng, atoms):
         prior, stats, n_obs, alpha, rng, atoms
     )
     lowest = lowest_slice(labels, caps, slice_key, new_counter())
-    log_weights, params, caps = complete_atoms(
+    log_weights, params, reach = complete_atoms(
         prior, log_weights, log_rest, params, n_obs, alpha, lowest, rng
     )
     table = find_table(prior, params)
     stats, renumbered = _assign_all(
-        prior, data, labels, stats, params, caps, table, slice_key, label_key
+        prior, data, labels, stats, params, reach, table, slice_key, label_key
     )
     return stats, occupied_atoms(prior, log_weights, params, renumbered, stats)
 

@@ -13,7 +13,7 @@ from pymc_dpsplit.kernels.sharing import take_next
 from pymc_dpsplit.kernels.tiles import TILE, fill_range, new_rows, new_scratch
 from pymc_dpsplit.kernels.views import row_of
 from pymc_dpsplit.moves.all_atoms import new_masses
-from pymc_dpsplit.moves.tile_labels import choose_again, fill_own, fill_slices
+from pymc_dpsplit.moves.tile_labels import choose_in_tile, fill_slices
 
 # Observations that pass by one block of the table before the next.
 _CHUNK = 2048
@@ -38,8 +38,7 @@ def assign_by_table(prior, data, labels, start, stop, table, caps, slice_key, la
     """Redraw the labels start .. stop - 1 and count them in `sizes` (A, 1)."""
     floor = 1.0 / labels.shape[0]
     rows, chosen = new_rows(), new_rows()
-    own, active = new_rows(), np.empty(caps.shape[0], np.int64)
-    position = np.empty_like(active)
+    active = np.empty(caps.shape[0], np.int64)
     scratch, slices = new_scratch(4), new_scratch(1)
     log_mass = new_masses(table, caps.shape[0], _CHUNK // TILE)
     for chunk in range(start, stop, _CHUNK):
@@ -50,8 +49,7 @@ def assign_by_table(prior, data, labels, start, stop, table, caps, slice_key, la
             fill_range(rows, first, chunk_stop)
             lowest = fill_slices(rows, labels, caps, slice_key, slices)
             n_active = _keep_reachable(mass, caps, floor, slices, lowest, active)
-            fill_own(rows, labels, active, n_active, position, own)
-            choose_again(mass, n_active, rows, label_key, own, chosen, scratch)
+            choose_in_tile(mass, n_active, rows, label_key, chosen, scratch)
             for t in range(min(TILE, chunk_stop - first)):
                 k = active[chosen[t]]
                 labels[first + t] = k

@@ -149,7 +149,7 @@ def _fill_kept(
     tile,
     own,
     params,
-    caps,
+    reach,
     floor,
     slices,
     lowest,
@@ -161,7 +161,7 @@ def _fill_kept(
     scratch,
 ):
     """Write the log masses of the atoms that may matter; return how many, and how many do not."""
-    log_small = pruning.log_small
+    log_small, caps = pruning.log_small, reach.caps
     n_near = caps.shape[0]
     while caps[n_near - 1] <= lowest:
         n_near -= 1
@@ -169,7 +169,7 @@ def _fill_kept(
     near = part_of(excess, 0, (n_near + 3) // 4 * 4)
     fill_excess(prior, tile, row_of(pruning.bounds, own), reference, near)
     n_kept, n_dropped = 0, 0
-    for k in range(n_near):
+    for k in reach.order:
         if caps[k] > lowest:
             if k != own and excess[k] < log_small:
                 n_dropped += 1
@@ -207,7 +207,7 @@ def _choose_certainly(log_mass, n_kept, slack, rows, label_key, own, chosen, oth
 
 @kernel
 def _assign_group(
-    prior, data, labels, own, group, params, caps, pruning, slice_key, label_key, room, n_undecided
+    prior, data, labels, own, group, params, reach, pruning, slice_key, label_key, room, n_undecided
 ):
     """Redraw the labels of observations of one cluster; return how many are undecided so far.
 
@@ -218,13 +218,13 @@ def _assign_group(
     for first in range(0, group.shape[0], TILE):
         fill_members(room.rows, group, first)
         load_tile(prior, data, room.rows, room.tile)
-        lowest = fill_slices(room.rows, labels, caps, slice_key, room.slices)
+        lowest = fill_slices(room.rows, labels, reach.caps, slice_key, room.slices)
         n_kept, n_dropped = _fill_kept(
             prior,
             room.tile,
             own,
             params,
-            caps,
+            reach,
             floor,
             room.slices,
             lowest,
@@ -277,19 +277,19 @@ def _keep_decided(labels, rows, n_rows, chosen, active, decided, n_decided, unde
 
 
 @kernel
-def _redo(prior, data, labels, redone, params, caps, slice_key, label_key, room):
+def _redo(prior, data, labels, redone, params, reach, slice_key, label_key, room):
     """Redraw the labels of some observations with all atoms."""
     rows, chosen, active = room.rows, room.chosen, room.active
     floor = 1.0 / labels.shape[0]
     for first in range(0, redone.shape[0], TILE):
         fill_members(rows, redone, first)
         load_tile(prior, data, rows, room.tile)
-        lowest = fill_slices(rows, labels, caps, slice_key, room.slices)
+        lowest = fill_slices(rows, labels, reach.caps, slice_key, room.slices)
         n_active = fill_active(
             prior,
             room.tile,
             params,
-            caps,
+            reach,
             floor,
             room.slices,
             lowest,
@@ -312,7 +312,7 @@ def _add(prior, data, labels, rows, room, stats):
 
 @kernel
 def assign_pruned(
-    prior, data, labels, start, stop, params, caps, pruning, slice_key, label_key, stats
+    prior, data, labels, start, stop, params, reach, pruning, slice_key, label_key, stats
 ):
     """Redraw the labels start .. stop - 1 and add the observations to `stats`.
 
@@ -321,7 +321,7 @@ def assign_pruned(
     int
         Number of observations drawn with all atoms.
     """
-    n_atoms, size = caps.shape[0], min(_CHUNK, stop - start)
+    n_atoms, size = reach.caps.shape[0], min(_CHUNK, stop - start)
     room = _new_room(prior, n_atoms, size)
     present, ends = np.empty(size, np.int64), np.empty(n_atoms + 1, np.int64)
     n_redone = 0
@@ -338,7 +338,7 @@ def assign_pruned(
                     own,
                     group,
                     params,
-                    caps,
+                    reach,
                     pruning,
                     slice_key,
                     label_key,
@@ -347,7 +347,7 @@ def assign_pruned(
                 )
                 _add(prior, data, labels, group[:n_decided], room, stats)
         undecided = room.undecided[:n_undecided]
-        _redo(prior, data, labels, undecided, params, caps, slice_key, label_key, room)
+        _redo(prior, data, labels, undecided, params, reach, slice_key, label_key, room)
         _add(prior, data, labels, undecided, room, stats)
         n_redone += n_undecided
     return n_redone

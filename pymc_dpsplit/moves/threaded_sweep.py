@@ -87,16 +87,16 @@ def threaded_sweep(
     # Out of a kernel a key is an int, which numba would take for a signed one.
     keys = np.uint64(slice_key), np.uint64(label_key)
     lowest = min(share(n_light, lowest_slice, labels, caps, keys[0]))
-    log_weights, params, caps = complete_atoms(prior, *drawn, n_obs, alpha, lowest, rng)
+    log_weights, params, reach = complete_atoms(prior, *drawn, n_obs, alpha, lowest, rng)
     table = _table_of(prior, params)
     if table is None:
-        strip_stats = new_strip_stats(prior, n_obs, caps.shape[0])
+        strip_stats = new_strip_stats(prior, n_obs, len(reach.caps))
         pruning = plan_pruning(prior, stats, params, strip_count(n_obs))
-        share(n_all, assign_strips, prior, data, labels, params, caps, pruning, *keys, strip_stats)
+        share(n_all, assign_strips, prior, data, labels, params, reach, pruning, *keys, strip_stats)
         totals, renumbered = total_strips(strip_stats)
     else:
-        sizes = new_strip_sizes(n_obs, caps.shape[0])
-        share(n_all, assign_strips_by_table, prior, data, labels, table, caps, *keys, sizes)
+        sizes = new_strip_sizes(n_obs, len(reach.caps))
+        share(n_all, assign_strips_by_table, prior, data, labels, table, reach.caps, *keys, sizes)
         totals, renumbered = total_strips(sizes)
     if is_renumbered(renumbered, len(totals)):
         share(n_light, renumber, labels, renumbered)

@@ -1,5 +1,7 @@
 """The labels of one tile of the sweep: slices, masses of the atoms in reach, and the draw."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from pymc_dpsplit.components.base import fill_log_density
@@ -8,6 +10,22 @@ from pymc_dpsplit.kernels.mass import accumulate, count_below
 from pymc_dpsplit.kernels.random import hash_uniform
 from pymc_dpsplit.kernels.tiles import TILE
 from pymc_dpsplit.kernels.views import part_of, row_of
+
+
+class Reach(NamedTuple):
+    """Which slices reach the atoms of a sweep, and the order in which masses are laid end to end.
+
+    Attributes
+    ----------
+    caps : ndarray of float64, shape (A,)
+        Ends of their slices.
+    order : ndarray of int64, shape (A,)
+        The atoms by weight: not by number, which depends on the labels, see eq. (154).
+    """
+
+    caps: np.ndarray
+    order: np.ndarray
+
 
 # How often a label is drawn without regard to the present one.  Were it never, observations that
 # are as likely here as there would go to and fro in step.
@@ -47,12 +65,13 @@ def fill_mass(prior, tile, atom, cap, floor, slices, mass, scratch):
 
 
 @kernel
-def fill_active(prior, tile, params, caps, floor, slices, lowest, active, log_mass, scratch):
+def fill_active(prior, tile, params, reach, floor, slices, lowest, active, log_mass, scratch):
     """Write the log masses of the atoms in reach of a tile; return how many there are.
 
     Parameters
     ----------
-    params, caps : ndarrays of float64, shapes (A, P), (A,)
+    params : ndarray of float64, shape (A, P)
+    reach : Reach
     floor : float
         The largest cap there is.
     slices : ndarray of float64, shape (TILE,)
@@ -64,8 +83,8 @@ def fill_active(prior, tile, params, caps, floor, slices, lowest, active, log_ma
         Written, as many rows.
     scratch : ndarray of float64, shape (4 * TILE,)
     """
-    n_active = 0
-    for k in range(caps.shape[0]):
+    n_active, caps = 0, reach.caps
+    for k in reach.order:
         if caps[k] > lowest:
             mass = row_of(log_mass, n_active)
             fill_mass(prior, tile, row_of(params, k), caps[k], floor, slices, mass, scratch)

@@ -26,6 +26,7 @@ from pymc_dpsplit.moves.informed import log_division_probability, propose_split
 from pymc_dpsplit.moves.measure import Atoms, break_remainder, draw_measure, no_atoms
 from pymc_dpsplit.moves.partition import apply_merge, apply_split, log_split_ratio
 from pymc_dpsplit.moves.selection import draw_cluster, draw_pair, log_marginals
+from pymc_dpsplit.moves.tile_labels import Reach
 from tests.support.moves import Move, sweep
 
 
@@ -33,7 +34,8 @@ def _assign(prior, data, labels, log_weights, params, caps, rng):
     strip_stats = new_strip_stats(prior, len(labels), len(caps))
     keys = np.uint64(draw_key(rng)), np.uint64(draw_key(rng))
     weighed = weigh(log_weights, params, 1.0 / len(labels))
-    assign_strips(prior, data, labels, weighed, caps, None, *keys, strip_stats, new_counter())
+    reach = Reach(caps, np.argsort(log_weights))
+    assign_strips(prior, data, labels, weighed, reach, None, *keys, strip_stats, new_counter())
     totals, renumbered = total_strips(strip_stats)
     renumber(labels, renumbered, new_counter())
     return totals

@@ -46,13 +46,22 @@ def _sweep(prior, data, labels, stats, alpha, rng, small, slack):
         prior, stats, n_obs, alpha, rng, no_atoms(prior)
     )
     lowest = lowest_slice(labels, caps, slice_key, new_counter())
-    _, params, caps = complete_atoms(
+    _, params, reach = complete_atoms(
         prior, log_weights, log_rest, params, n_obs, alpha, lowest, rng
     )
     pruning = forced_pruning(prior, params, stats.shape[0], small, slack)
-    strip_stats = new_strip_stats(prior, n_obs, caps.shape[0])
+    strip_stats = new_strip_stats(prior, n_obs, reach.caps.shape[0])
     assign_strips(
-        prior, data, labels, params, caps, pruning, slice_key, label_key, strip_stats, new_counter()
+        prior,
+        data,
+        labels,
+        params,
+        reach,
+        pruning,
+        slice_key,
+        label_key,
+        strip_stats,
+        new_counter(),
     )
     totals, renumbered = total_strips(strip_stats)
     renumber(labels, renumbered, new_counter())

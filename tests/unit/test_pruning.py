@@ -28,6 +28,7 @@ from pymc_dpsplit.moves.assignment import (
 )
 from pymc_dpsplit.moves.measure import no_atoms
 from pymc_dpsplit.moves.pruning import SMALL, Pruning, assign_pruned, plan_pruning
+from pymc_dpsplit.moves.tile_labels import Reach
 from tests.support.families import target_of
 from tests.support.moves import sweep, threaded_sweep
 from tests.support.pruned import bounded, forced_pruning
@@ -43,7 +44,7 @@ class Sweep(NamedTuple):
     labels: np.ndarray
     stats: np.ndarray
     params: np.ndarray
-    caps: np.ndarray
+    reach: Reach
     keys: tuple[np.uint64, np.uint64]
 
 
@@ -66,18 +67,18 @@ def begun(
     )
     keys = np.uint64(slice_key), np.uint64(label_key)
     lowest = lowest_slice(state.labels, caps, keys[0], new_counter())
-    _, params, caps = complete_atoms(prior, *drawn, N_OBS, alpha, lowest, rng)
+    _, params, reach = complete_atoms(prior, *drawn, N_OBS, alpha, lowest, rng)
     target = sampler.Target(prior, data, alpha)
-    return Sweep(target, state.labels, state.stats, params, caps, keys)
+    return Sweep(target, state.labels, state.stats, params, reach, keys)
 
 
 def finished(begin: Sweep, pruning: Pruning | None) -> tuple[np.ndarray, np.ndarray]:
     """Labels (N,) and statistics (A, S) after the sweep."""
     prior, data, _ = begin.target
-    labels, n_atoms = begin.labels.copy(), len(begin.caps)
+    labels, n_atoms = begin.labels.copy(), len(begin.reach.caps)
     strips = new_strip_stats(prior, N_OBS, n_atoms)
     assign_strips(
-        prior, data, labels, begin.params, begin.caps, pruning, *begin.keys, strips, new_counter()
+        prior, data, labels, begin.params, begin.reach, pruning, *begin.keys, strips, new_counter()
     )
     return labels, strips.sum(0)
 
@@ -86,9 +87,9 @@ def redone(begin: Sweep, pruning: Pruning) -> tuple[np.ndarray, int]:
     """Labels after the pruned sweep, and how many observations were drawn with all atoms."""
     prior, data, _ = begin.target
     labels = begin.labels.copy()
-    stats = np.zeros_like(new_strip_stats(prior, N_OBS, len(begin.caps))[0])
+    stats = np.zeros_like(new_strip_stats(prior, N_OBS, len(begin.reach.caps))[0])
     n_redone = assign_pruned(
-        prior, data, labels, 0, N_OBS, begin.params, begin.caps, pruning, *begin.keys, stats
+        prior, data, labels, 0, N_OBS, begin.params, begin.reach, pruning, *begin.keys, stats
     )
     return labels, n_redone
 
