@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pymc_dpsplit import sampler
-from tests.support.controls import CONTROLS
+from tests.support.controls import CONTROLS, sweep_by_number
 from tests.support.datasets import DATASETS
 from tests.support.families import (
     DISCRETE,
@@ -141,6 +141,11 @@ def test_broken_move_is_caught(name: str, family: str, rng: np.random.Generator)
 def test_pruning_without_certificate_is_caught(rng: np.random.Generator) -> None:
     case = ("MvNormal", 2, "overlapping")
     assert p_value(uncertified_sweep, case, 1.0, _QUICK, rng) < LEVEL
+
+
+@pytest.mark.control
+def test_atoms_by_number_are_caught(rng: np.random.Generator) -> None:
+    assert p_value(sweep_by_number, ("Normal", 1, "overlapping"), 5.0, _QUICK, rng) < LEVEL
 
 
 @pytest.mark.control

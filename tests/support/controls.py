@@ -30,11 +30,11 @@ from pymc_dpsplit.moves.tile_labels import Reach
 from tests.support.moves import Move, sweep
 
 
-def _assign(prior, data, labels, log_weights, params, caps, rng):
+def _assign(prior, data, labels, log_weights, params, caps, rng, order=None):
     strip_stats = new_strip_stats(prior, len(labels), len(caps))
     keys = np.uint64(draw_key(rng)), np.uint64(draw_key(rng))
     weighed = weigh(log_weights, params, 1.0 / len(labels))
-    reach = Reach(caps, np.argsort(log_weights))
+    reach = Reach(caps, np.argsort(log_weights) if order is None else order)
     assign_strips(prior, data, labels, weighed, reach, None, *keys, strip_stats, new_counter())
     totals, renumbered = total_strips(strip_stats)
     renumber(labels, renumbered, new_counter())
@@ -57,6 +57,16 @@ def _shifted(prior, data, labels, stats, alpha, rng):
     )
     caps = np.minimum(slice_caps(log_weights, floor) + 0.5 * floor, floor)
     return _assign(prior, data, labels, log_weights, params, caps, rng)
+
+
+def _by_number(prior, data, labels, stats, alpha, rng):
+    """Labels go to the other side of atoms in the order of clusters: the occupied come first."""
+    log_weights, log_rest, params = draw_measure(prior, stats, alpha, rng)
+    log_weights, params = break_remainder(
+        prior, log_weights, log_rest, params, alpha, np.log(1e-6 / len(labels)), rng
+    )
+    caps = slice_caps(log_weights, 1.0 / len(labels))
+    return _assign(prior, data, labels, log_weights, params, caps, rng, np.arange(len(caps)))
 
 
 def _uncompensated(prior, data, labels, stats, alpha, rng):
@@ -112,6 +122,9 @@ def _mismatched(prior, data, labels, stats, alpha, rng):
         atoms = Atoms(stats, log_weights, params[::-1].copy())
     return stats
 
+
+# For tests of its own: few atoms without observations hide it.
+sweep_by_number = sweep(_by_number)
 
 CONTROLS: dict[str, Move] = {
     "emptying sweep": sweep(_emptying),
