@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from benchmarks.mixing import Case, rows_of, sample
 from benchmarks.row import Row
 
-_CASE = Case("W2_1e5", 1000, 5000, None, 5.0)
+_CASE = Case("W2_1e5", 1000, 4000, None, 5.0)
 _MINUTES = 20.0
 
 
