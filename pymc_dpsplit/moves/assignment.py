@@ -281,14 +281,14 @@ def new_strip_stats(prior, n_obs, n_atoms):
 
 @kernel
 def assign_strips_by_table(
-    prior, data, labels, table, caps, slice_key, label_key, strip_sizes, counter
+    prior, data, labels, table, reach, slice_key, label_key, strip_sizes, counter
 ):
     """Do what `assign_strips` does by a table, but count labels only, in (strips, A, 1)."""
     s = take_next(counter)
     while s < strip_sizes.shape[0]:
         start, stop = strip_bounds(labels.shape[0], s)
         sizes = strip_sizes[s]
-        assign_by_table(prior, data, labels, start, stop, table, caps, slice_key, label_key, sizes)
+        assign_by_table(prior, data, labels, start, stop, table, reach, slice_key, label_key, sizes)
         s = take_next(counter)
 
 
@@ -312,7 +312,7 @@ def _assign_all(prior, data, labels, stats, params, reach, table, slice_key, lab
         totals, renumbered = total_strips(strip_stats)
     else:
         sizes = new_strip_sizes(n_obs, n_atoms)
-        assign_strips_by_table(prior, data, labels, table, reach.caps, *keys, sizes, new_counter())
+        assign_strips_by_table(prior, data, labels, table, reach, *keys, sizes, new_counter())
         totals, renumbered = total_strips(sizes)
     if is_renumbered(renumbered, totals.shape[0]):
         renumber(labels, renumbered, new_counter())

@@ -13,43 +13,46 @@ from pymc_dpsplit.kernels.sharing import take_next
 from pymc_dpsplit.kernels.tiles import TILE, fill_range, new_rows, new_scratch
 from pymc_dpsplit.kernels.views import row_of
 from pymc_dpsplit.moves.all_atoms import new_masses
-from pymc_dpsplit.moves.tile_labels import choose_in_tile, fill_slices
+from pymc_dpsplit.moves.tile_labels import choose_again, fill_own, fill_slices
 
 # Observations that pass by one block of the table before the next.
 _CHUNK = 2048
 
 
 @kernel
-def _keep_reachable(log_mass, caps, floor, slices, lowest, active):
-    """Move the atoms in reach of a tile to the front; return how many, and write which."""
-    n_active = 0
-    for k in range(caps.shape[0]):
+def _take_reachable(log_mass, reach, floor, slices, lowest, active, taken):
+    """Copy the atoms in reach of a tile to `taken`, in order; return how many, and write which."""
+    n_active, caps = 0, reach.caps
+    for k in reach.order:
         if caps[k] > lowest:
             for t in range(TILE):
                 is_reached = caps[k] >= floor or slices[t] < caps[k]
-                log_mass[n_active, t] = log_mass[k, t] if is_reached else -np.inf
+                taken[n_active, t] = log_mass[k, t] if is_reached else -np.inf
             active[n_active] = k
             n_active += 1
     return n_active
 
 
 @kernel
-def assign_by_table(prior, data, labels, start, stop, table, caps, slice_key, label_key, sizes):
+def assign_by_table(prior, data, labels, start, stop, table, reach, slice_key, label_key, sizes):
     """Redraw the labels start .. stop - 1 and count them in `sizes` (A, 1)."""
     floor = 1.0 / labels.shape[0]
     rows, chosen = new_rows(), new_rows()
-    active = np.empty(caps.shape[0], np.int64)
+    n_atoms = reach.caps.shape[0]
+    own, active, position = new_rows(), np.empty(n_atoms, np.int64), np.empty(n_atoms, np.int64)
+    taken = new_scratch(n_atoms).reshape(n_atoms, TILE)
     scratch, slices = new_scratch(4), new_scratch(1)
-    log_mass = new_masses(table, caps.shape[0], _CHUNK // TILE)
+    log_mass = new_masses(table, n_atoms, _CHUNK // TILE)
     for chunk in range(start, stop, _CHUNK):
         chunk_stop = min(stop, chunk + _CHUNK)
         fill_by_table(prior, data, chunk, chunk_stop, table, log_mass)
         for first in range(chunk, chunk_stop, TILE):
             mass = log_mass[(first - chunk) // TILE]
             fill_range(rows, first, chunk_stop)
-            lowest = fill_slices(rows, labels, caps, slice_key, slices)
-            n_active = _keep_reachable(mass, caps, floor, slices, lowest, active)
-            choose_in_tile(mass, n_active, rows, label_key, chosen, scratch)
+            lowest = fill_slices(rows, labels, reach.caps, slice_key, slices)
+            n_active = _take_reachable(mass, reach, floor, slices, lowest, active, taken)
+            fill_own(rows, labels, active, n_active, position, own)
+            choose_again(taken, n_active, rows, label_key, own, chosen, scratch)
             for t in range(min(TILE, chunk_stop - first)):
                 k = active[chosen[t]]
                 labels[first + t] = k

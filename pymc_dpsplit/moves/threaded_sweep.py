@@ -96,7 +96,7 @@ def threaded_sweep(
         totals, renumbered = total_strips(strip_stats)
     else:
         sizes = new_strip_sizes(n_obs, len(reach.caps))
-        share(n_all, assign_strips_by_table, prior, data, labels, table, reach.caps, *keys, sizes)
+        share(n_all, assign_strips_by_table, prior, data, labels, table, reach, *keys, sizes)
         totals, renumbered = total_strips(sizes)
     if is_renumbered(renumbered, len(totals)):
         share(n_light, renumber, labels, renumbered)
