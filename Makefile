@@ -5,16 +5,20 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long check format benchmarks notebooks build clean
+.PHONY: help demo test test-long exactness architecture coverage bounds check format benchmarks notebooks build clean
 
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist worksteal
-# What LLVM compiles stays in memory until a process ends: two runs take half as much at a time.
-IN_TWO_RUNS = status=0; \
-    $(PYTEST) $(1) tests/exact || status=$$?; \
-    $(PYTEST) $(1) --ignore tests/exact || status=$$?; \
-    exit $$status
+# Items of a family go to one process, see tests/conftest.py: no kernel is compiled by two at once.
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 \
+    --dist loadscope --no-loadscope-reorder
+PLAIN_PYTEST := NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal
+# What enters every family and move; laws of many draws take long without the compiler.
+COVERING := -m 'not slow' -k 'not law and not caught and not truth and not full_sweep and not -16]' \
+    $(addprefix tests/unit/test_,attempts.py families.py kernels.py multinomial.py \
+    overrelaxation.py product.py pruning.py sampler_parts.py uncompiled.py) \
+    tests/estimates/test_dp_means.py
+BOUNDED := $(addprefix tests/unit/test_,families.py kernels.py multinomial.py sampler_parts.py)
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -23,10 +27,30 @@ demo: .venv/.installed  ## fit real data and write a trace and figures to a fold
 	$(BIN)/python -m pymc_dpsplit demo
 
 test: .venv/.installed  ## the quick tests
-	@$(call IN_TWO_RUNS,-m 'not slow')
+	@status=0; \
+	$(PLAIN_PYTEST) --durations 15 -m 'plain and not slow' tests/unit tests/property || status=$$?; \
+	$(PYTEST) --durations 25 -m 'not plain and not slow' || status=$$?; \
+	exit $$status
 
+# What LLVM compiles stays in memory until a process ends: two runs take half as much at a time.
 test-long: .venv/.installed  ## all tests, with the long statistical ones
-	@$(call IN_TWO_RUNS)
+	@status=0; \
+	$(PYTEST) tests/exact || status=$$?; \
+	$(PYTEST) --hypothesis-profile long --ignore tests/exact || status=$$?; \
+	exit $$status
+
+exactness: .venv/.installed  ## compare whole draws with the truth and write docs/exactness.md
+	$(BIN)/python -m tests.exactness
+
+architecture: .venv/.installed  ## write docs/modules.md from the docstrings
+	$(BIN)/python -m tests.modules_page
+
+coverage: .venv/.installed-dev  ## list what no test enters of kernels, run as plain Python
+	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest --quiet $(COVERING)
+	$(BIN)/coverage report
+
+bounds: .venv/.installed  ## the kernel tests with every index checked, compiled anew
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.numba_boundscheck $(PYTEST) -m 'not slow' $(BOUNDED)
 
 check: .venv/.installed-dev  ## lint, format, types, dead code, layering and style
 	$(BIN)/ruff check .
@@ -49,7 +73,7 @@ build: .venv/.installed-dev  ## make the wheel and the sdist
 	$(BIN)/python -m build
 
 clean:  ## remove the environment and everything that was built
-	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv build dist .coverage .numba_boundscheck .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A candidate counts only if it runs: a version manager's shim may be there and fail.

@@ -10,17 +10,18 @@ from pymc_dpsplit.components.sparse_counts import rows_of_sparse
 from pymc_dpsplit.data.fixed_rows import read_only
 from pymc_dpsplit.kernels.mass import accumulate
 from pymc_dpsplit.kernels.tiles import TILE
-from pymc_dpsplit.moves.assignment import slice_sweep
 from pymc_dpsplit.moves.measure import no_atoms
-from pymc_dpsplit.moves.threaded_sweep import threaded_sweep
-from pymc_dpsplit.plan import make_plan
+from pymc_dpsplit.moves.partition_law import dirichlet_process
+from pymc_dpsplit.moves.sweep.assignment import slice_sweep
+from pymc_dpsplit.moves.sweep.threaded_sweep import threaded_sweep
+from pymc_dpsplit.step.schedule import make_schedule
 
 
 def make_target(rows: np.ndarray, component: Any) -> sampler.Target:
     """Rows (N, D) as they are, the prior in kernel form for their mean, alpha = 1."""
     shift = rows.mean(0)
     prior = component.prior(component.check(component.hyperparameters, rows.shape[1]), shift)
-    return sampler.Target(prior, read_only(rows), 1.0)
+    return sampler.Target(prior, read_only(rows), dirichlet_process(1.0))
 
 
 def make_sparse_target(observed: Any, component: Any) -> sampler.Target:
@@ -29,7 +30,7 @@ def make_sparse_target(observed: Any, component: Any) -> sampler.Target:
     n_features = rows.shape[1]
     values = component.check(component.hyperparameters, n_features)
     prior = component.prior(values, np.zeros(n_features))
-    return sampler.Target(prior, component.arranged(rows), 1.0)
+    return sampler.Target(prior, component.arranged(rows), dirichlet_process(1.0))
 
 
 def evaluate_all(target: sampler.Target) -> sampler.Target:
@@ -70,8 +71,8 @@ class Chain:
 
     def replan(self) -> None:
         """Choose anew, for the present state, what an iteration consists of."""
-        plan = make_plan("exact", self.target, self.state)
-        self.plan = plan._replace(n_iterations=1)
+        schedule = make_schedule("exact", self.target, self.state)
+        self.schedule = schedule._replace(n_iterations=1)
 
     @property
     def n_clusters(self) -> int:
@@ -80,21 +81,21 @@ class Chain:
 
     def sweep(self) -> None:
         """One sweep over all labels, in threads if there is a pool."""
-        (prior, data, alpha), labels = self.target, self.state.labels
-        arguments = (prior, data, labels, self.state.stats, alpha, self.rng)
+        labels = self.state.labels
+        arguments = (self.target, labels, self.state.stats, self.rng)
         if self.pool is None:
             stats = slice_sweep(*arguments)
         else:
-            stats, _ = threaded_sweep(*arguments, no_atoms(prior), self.pool)
+            stats, _ = threaded_sweep(*arguments, no_atoms(self.target.prior), self.pool)
         self.state = sampler.ChainState(labels, stats)
 
     def iterate(self, n_iterations: int = 1, greedy: bool = False) -> None:
         """Whole iterations, exact ones or those of early tuning."""
-        form = sampler.GREEDY if greedy else sampler.KERNELS["exact"]
-        plan = self.plan._replace(n_iterations=1 if greedy else n_iterations)
+        form = sampler.GREEDY if greedy else "exact"
+        schedule = self.schedule._replace(n_iterations=1 if greedy else n_iterations)
         for _ in range(n_iterations if greedy else 1):
             self.state, _ = sampler.advance(
-                form, self.target, self.state, self.rng, plan, self.pool
+                form, self.target, self.state, self.rng, schedule, self.pool
             )
 
 

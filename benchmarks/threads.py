@@ -69,8 +69,8 @@ def _iteration_to_sweep(case: tuple[int, int, int, float]) -> Row:
         unit="x",
         must=1.5,
         larger_is_better=False,
-        note=f"{1e3 * whole:.1f} and {1e3 * sweep:.1f} ms; {chain.plan.attempts:.2g} attempts, "
-        f"{len(chain.plan.focus)} observations scanned",
+        note=f"{1e3 * whole:.1f} and {1e3 * sweep:.1f} ms; {chain.schedule.attempts:.2g} attempts, "
+        f"{len(chain.schedule.scan_list)} observations scanned",
     )
 
 

@@ -1,45 +1,59 @@
-"""Exact Dirichlet-process mixtures in PyMC models."""
+"""Exact Dirichlet-process mixtures in PyMC models.
 
-from pymc_dpsplit import convergence, refusals, step, trace_data
+What declares and samples a mixture is imported at once, what reads a trace when it is first used:
+it needs ArviZ, xarray and parts of SciPy, whose import takes longer than that of the rest.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from pymc_dpsplit.checkpoint import Checkpoint
 from pymc_dpsplit.components.bernoulli import Bernoulli
+from pymc_dpsplit.components.binomial import Binomial
 from pymc_dpsplit.components.categorical import Categorical
 from pymc_dpsplit.components.diag_normal import DiagNormal
 from pymc_dpsplit.components.exponential import Exponential
 from pymc_dpsplit.components.gamma import Gamma
+from pymc_dpsplit.components.inverse_gamma import InverseGamma
 from pymc_dpsplit.components.multinomial import Multinomial
-from pymc_dpsplit.components.mv_normal import MvNormal
+from pymc_dpsplit.components.mv_normal.family import MvNormal
+from pymc_dpsplit.components.mv_normal_known_cov import MvNormalKnownCov
+from pymc_dpsplit.components.negative_binomial import NegativeBinomial
 from pymc_dpsplit.components.normal import Normal
-from pymc_dpsplit.components.normal_mean import NormalMean
+from pymc_dpsplit.components.normal_known_sigma import NormalKnownSigma
 from pymc_dpsplit.components.poisson import Poisson
 from pymc_dpsplit.components.product import Product
 from pymc_dpsplit.components.spherical_normal import SphericalNormal
-from pymc_dpsplit.components.tied_normal import TiedNormal
-from pymc_dpsplit.estimates.dp_means import dp_means, dp_means_penalty
-from pymc_dpsplit.estimates.map_partition import find_map
-from pymc_dpsplit.finite.finite_mixture import finite_mixture
-from pymc_dpsplit.generic.component import Component
 from pymc_dpsplit.mixture import DPMixture
-from pymc_dpsplit.posterior.compare_samplers import compare_samplers
-from pymc_dpsplit.posterior.credible_ball import credible_ball
-from pymc_dpsplit.posterior.diagnose import diagnose
-from pymc_dpsplit.posterior.labels import sample_labels
-from pymc_dpsplit.posterior.partition_uncertainty import partition_uncertainty
-from pymc_dpsplit.posterior.plot_clusters import plot_clusters
-from pymc_dpsplit.posterior.plot_density import plot_density
-from pymc_dpsplit.posterior.plot_n_clusters import plot_n_clusters, plot_prior_n_clusters
-from pymc_dpsplit.posterior.plot_partition_uncertainty import plot_partition_uncertainty
-from pymc_dpsplit.posterior.plot_similarity import plot_similarity
-from pymc_dpsplit.posterior.point_partition import point_partition
-from pymc_dpsplit.posterior.predict import predict
-from pymc_dpsplit.posterior.similarity import similarity_matrix
-from pymc_dpsplit.prior.elicit import elicit_alpha
-from pymc_dpsplit.prior.n_clusters import prior_n_clusters
-from pymc_dpsplit.step import DPSplitMerge
+from pymc_dpsplit.pymc_component.component import Component
+from pymc_dpsplit.pymc_hooks import convergence, refusals, trace_data
+from pymc_dpsplit.step import compilation, dp_split_merge, step_order
+from pymc_dpsplit.step.dp_split_merge import DPSplitMerge
+
+if TYPE_CHECKING:
+    from pymc_dpsplit.estimates.dp_means import dp_means, dp_means_penalty
+    from pymc_dpsplit.estimates.map_partition import find_map
+    from pymc_dpsplit.finite.finite_mixture import finite_mixture
+    from pymc_dpsplit.posterior.comparison.compare_samplers import compare_samplers
+    from pymc_dpsplit.posterior.diagnostics.diagnose import diagnose
+    from pymc_dpsplit.posterior.partitions.credible_ball import credible_ball
+    from pymc_dpsplit.posterior.partitions.partition_uncertainty import partition_uncertainty
+    from pymc_dpsplit.posterior.partitions.point_partition import point_partition
+    from pymc_dpsplit.posterior.partitions.similarity import similarity_matrix
+    from pymc_dpsplit.posterior.plots.plot_clusters import plot_clusters
+    from pymc_dpsplit.posterior.plots.plot_density import plot_density
+    from pymc_dpsplit.posterior.plots.plot_n_clusters import plot_n_clusters, plot_prior_n_clusters
+    from pymc_dpsplit.posterior.plots.plot_partition_uncertainty import plot_partition_uncertainty
+    from pymc_dpsplit.posterior.plots.plot_similarity import plot_similarity
+    from pymc_dpsplit.posterior.prediction.predict import predict
+    from pymc_dpsplit.posterior.trace.labels import sample_labels
+    from pymc_dpsplit.prior.elicit import elicit_alpha
+    from pymc_dpsplit.prior.n_clusters import prior_n_clusters
 
 __version__ = "0.1.0"
 __all__ = [
     "Bernoulli",
+    "Binomial",
     "Categorical",
     "Checkpoint",
     "Component",
@@ -48,14 +62,16 @@ __all__ = [
     "DiagNormal",
     "Exponential",
     "Gamma",
+    "InverseGamma",
     "Multinomial",
     "MvNormal",
+    "MvNormalKnownCov",
+    "NegativeBinomial",
     "Normal",
-    "NormalMean",
+    "NormalKnownSigma",
     "Poisson",
     "Product",
     "SphericalNormal",
-    "TiedNormal",
     "compare_samplers",
     "credible_ball",
     "diagnose",
@@ -78,7 +94,47 @@ __all__ = [
     "similarity_matrix",
 ]
 
-step.register()
+# Modules of the functions that are imported when they are first used.
+_MODULE_OF = {
+    "compare_samplers": "posterior.comparison.compare_samplers",
+    "credible_ball": "posterior.partitions.credible_ball",
+    "diagnose": "posterior.diagnostics.diagnose",
+    "dp_means": "estimates.dp_means",
+    "dp_means_penalty": "estimates.dp_means",
+    "elicit_alpha": "prior.elicit",
+    "find_map": "estimates.map_partition",
+    "finite_mixture": "finite.finite_mixture",
+    "partition_uncertainty": "posterior.partitions.partition_uncertainty",
+    "plot_clusters": "posterior.plots.plot_clusters",
+    "plot_density": "posterior.plots.plot_density",
+    "plot_n_clusters": "posterior.plots.plot_n_clusters",
+    "plot_partition_uncertainty": "posterior.plots.plot_partition_uncertainty",
+    "plot_prior_n_clusters": "posterior.plots.plot_n_clusters",
+    "plot_similarity": "posterior.plots.plot_similarity",
+    "point_partition": "posterior.partitions.point_partition",
+    "predict": "posterior.prediction.predict",
+    "prior_n_clusters": "prior.n_clusters",
+    "sample_labels": "posterior.trace.labels",
+    "similarity_matrix": "posterior.partitions.similarity",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public function when it is first used."""
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+dp_split_merge.register()
+step_order.install()
+compilation.install()
 convergence.install()
 refusals.install()
 trace_data.install()

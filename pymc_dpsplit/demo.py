@@ -80,7 +80,7 @@ def run(data: str, draws: int, out: Path) -> None:
     model = build(observed, columns, DATA_SETS[data].component)
     with model:
         idata = pm.sample(draws=draws, chains=_CHAINS, cores=_cores(), random_seed=_SEED)
-    labels = dps.sample_labels(idata, model, random_seed=_SEED)
+    labels = dps.sample_labels(idata, model=model, random_seed=_SEED)
     report(idata)
     trace = out / f"{data}.nc"
     idata.to_netcdf(trace)

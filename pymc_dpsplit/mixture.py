@@ -1,7 +1,7 @@
-"""`DPMixture`: what a user writes in a model."""
+"""`DPMixture`: declare a Dirichlet-process mixture in a PyMC model."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,27 +12,34 @@ from pymc.pytensorf import rvs_in_graph
 from pytensor.graph.basic import Variable
 from pytensor.tensor.random.variable import shared_rng
 
-from pymc_dpsplit.components.arguments import positive_scalar
-from pymc_dpsplit.components.declaration import Component
+from pymc_dpsplit.components.arguments import is_integer, positive_scalar, shown
+from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.variables import MissingEntries, MixtureRows, RandomMeasure
 from pymc_dpsplit.variables.hyperparameters import (
+    as_real_tensor,
     checked_hyperparameters,
-    refuse_strangers,
-    strangers,
+    foreign_rvs,
+    refuse_foreign_rvs,
 )
 from pymc_dpsplit.variables.measure import ROLES
 from pymc_dpsplit.variables.observed import (
     Observed,
     latent_rows,
+    lengths_of,
+    may_grow,
     names_of_holes,
     read_observed,
     register_observed,
 )
 
-# Rows kept per draw: at least and at most, and as many as fit in so many bytes.
+# Default number of rows recorded per draw: its range, and the bytes that the rows may take.
 _LEAST_ROWS, _MOST_ROWS = 10, 64
 _BYTES_PER_DRAW = 2**18
-# Where other variables depend on every cluster, none may go unrecorded.
+# More than any draw needs, where the number of rows that there will be is not known.
+_MOST_BYTES = 2**28
+# Labels are numbered in int32.
+_MOST_OBSERVATIONS = np.iinfo(np.int32).max
+# The same if other variables depend on every cluster, so that all must be recorded.
 _LEAST_ROWS_NEEDED, _BYTES_PER_DRAW_NEEDED = 128, 2**15
 _RESERVED_DIMS = ("chain", "draw", "__sample__")
 
@@ -40,7 +47,7 @@ _RESERVED_DIMS = ("chain", "draw", "__sample__")
 def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
     name: str,
     alpha: Any,
-    component: Component,
+    component: ComponentFamily,
     *,
     observed: Any = None,
     dims: str | Sequence[str] | None = None,
@@ -49,45 +56,47 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
 ) -> Variable:
     """Declare a Dirichlet-process mixture in the current model.
 
-    Adds the free variables ``{name}_n_clusters``, ``{name}_new_weight``, ``{name}_weights`` and one
-    for each cluster parameter, such as ``{name}_mu``, which `DPSplitMerge` samples, and the
-    variable ``{name}`` itself: observed, with a density that has the labels summed out, or without
-    `observed` latent, an ordinary variable which other parts of the model may depend on.
+    The function adds the free variables ``{name}_n_clusters``, ``{name}_new_weight``,
+    ``{name}_weights`` and one for each cluster parameter, such as ``{name}_mu``; `DPSplitMerge`
+    samples them.  It also adds the variable ``{name}``.  With `observed` this is an observed
+    variable, whose density has the labels summed out.  Without `observed` it is latent, and other
+    parts of the model may depend on it.
 
     Parameters
     ----------
     name : str
         Name of the mixture in the model.
     alpha : float or PyMC variable
-        Positive concentration; a variable or expression is sampled with the rest of the model.
-    component : Component
-        Family of the clusters with the hyperparameters of its base measure, for instance
-        `MvNormal`.  A hyperparameter that is a PyMC variable or expression is sampled with the
-        rest of the model.
+        Concentration, positive; a variable or expression is sampled with the rest of the model.
+    component : ComponentFamily
+        Component family with the hyperparameters of its base measure, for instance `MvNormal`.
+        Hyperparameters that are PyMC variables or expressions are sampled with the rest of the
+        model.
     observed : array-like, pm.Data or expression, optional
-        One observation per row: shape (N,) for a family of scalars such as `Normal`, else
-        (N, D); counts and codes are whole numbers, which become floats.  NumPy, pandas, polars,
+        One observation per row: shape (N,) for a family of scalars such as `Normal`, otherwise
+        (N, D); counts and codes are whole numbers, converted to floats.  NumPy, pandas, polars,
         xarray or nested lists; `numpy.memmap`, Zarr and HDF5, see the notes; a SciPy sparse matrix
         of counts for `Multinomial`; a data frame with strings and categories for `Product`.
         Entries that are NaN or masked are missing: the step imputes them as
-        ``{name}_unobserved``, in the order of rows and then features.  Data less a mean that
-        depends on other variables, as in ``y - X @ beta``, make the mixture one of the errors of
-        a regression; the model then also has ``{name}_labels``, as it has where the density of a
-        row holds a variable (`sigma` of `NormalMean`).  Without `observed` the mixture is latent.
+        ``{name}_unobserved``, ordered by row and then by feature.  If a mean that depends on other
+        variables is subtracted, as in ``y - X @ beta``, the mixture models the errors of a
+        regression, and the model also has ``{name}_labels``.  It has them too if the density of a
+        row depends on a variable (`sigma` of `NormalKnownSigma`).  Without `observed` the mixture
+        is latent.
     dims : str or sequence of str, optional
-        Names of the dimensions of `observed`, or of the latent variable.  Parameters use that of
-        the features too; without it they use ``{name}_feature``.
+        Names of the dimensions of `observed`, or of the latent variable.  Parameters share the
+        dimension of features; by default it is ``{name}_feature``.
     shape : int or sequence of int, optional
-        Shape of the latent variable, if `dims` does not say it; if `observed` is given too, it
-        is checked.
+        Shape of the latent variable, if `dims` does not determine it.  With `observed` it must
+        equal the shape of the data.
     max_clusters : int, optional
-        Rows kept per draw in the weights and parameters, the largest clusters first.  The chain
-        is not truncated: ``{name}_n_clusters`` and what it depends on stay exact, and `pm.sample`
-        says at the end if draws had more clusters than rows.  By default as many rows as
-        fit in 256 KiB per draw, but at least 10, at most 64 and at most N.  Where other variables
-        depend on every cluster (latent mixtures, means and hyperparameters that are variables) a
-        draw with more clusters is an error, and the default is at least 128 and as many as fit in
-        32 KiB, at most N.
+        Number of rows recorded per draw in the weights and parameters, largest clusters first.
+        The chain is not truncated: ``{name}_n_clusters`` is exact, and `pm.sample` reports at the
+        end if draws had more clusters than rows.  The default is as many rows as fit in 256 KiB
+        per draw, but at least 10, at most 64 and at most N.  If other variables depend on every
+        cluster (latent mixtures, means and hyperparameters that are variables) a draw with more
+        clusters is an error; the default is then as many rows as fit in 32 KiB, but at least 128
+        and at most N.
 
     Returns
     -------
@@ -106,22 +115,21 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
 
     Notes
     -----
-    NUTS moves a latent mixture; it may want ``pm.sample(target_accept=0.95)``, as clusters come
-    and go.  Values for new groups are drawn by
-    ``pm.sample_posterior_predictive(idata, sample_vars=["b"], predictions=True)`` after the
-    dimension was changed.  ``{name}_labels`` holds N integers per draw; `var_names` of `pm.sample`
-    leaves it out.
+    NUTS samples a latent mixture; it may need ``pm.sample(target_accept=0.95)``, because the number
+    of clusters changes.  To draw values for new groups, change the dimension and call
+    ``pm.sample_posterior_predictive(idata, sample_vars=["b"], predictions=True)``.
+    ``{name}_labels`` contains N integers per draw; use `var_names` of `pm.sample` to omit it.
 
     Large data.  float32 halves the memory: the data stay float32, all arithmetic is in float64,
-    and draws are those of the same numbers given as float64.  Other types become float64.
-    (`pm.Data` converts to PyTensor's ``floatX``.)  An array of 16 MiB or more, contiguous by rows,
-    is used where it is, without a copy: leave it as it is while the model is in use.  So is a
-    `numpy.memmap` of any size, which a sweep reads in order; a pickled model, and so a
-    process that samples a chain, opens its file by name.  A map of another type or layout, and
-    an array that is read in chunks, such as one of Zarr or an HDF5 data set, is read once and
-    written as it is needed to a temporary file (in the folder of Python's `tempfile`), which goes
-    when the model goes.  Data with missing entries are held in memory.  Sparse data stay sparse;
-    they are in the group `observed_data` only if they take no more than 64 MiB as an array.
+    and draws equal those for the same numbers given as float64.  Other types become float64.
+    (`pm.Data` converts to PyTensor's ``floatX``.)  A C-contiguous array of 16 MiB or more is used
+    without a copy: do not modify it while the model is in use.  The same holds for a
+    `numpy.memmap` of any size, which a sweep reads sequentially; a pickled model, and so a process
+    that samples a chain, opens its file by name.  A memory map of another type or layout, and a
+    chunked array of Zarr or HDF5, are read once and converted to a temporary file in the
+    folder of Python's `tempfile`; the file is deleted with the model.  Data with missing entries
+    are kept in memory.  Sparse data stay sparse; the group `observed_data` contains them only if
+    they take at most 64 MiB as an array.
 
     Examples
     --------
@@ -134,6 +142,7 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
     ['alpha', 'x_n_clusters', 'x_new_weight', 'x_weights', 'x_mu', 'x_sigma']
     """
     model = _current_model(name)
+    dims = _names_of(dims)
     try:
         _check_component(component)
         data = _checked_data(observed, component, shape, dims, model)
@@ -143,13 +152,14 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
             *checked_hyperparameters(component, data.shape[1], model),
         ]
         needs_all = data.is_labelled or bool(rvs_in_graph(inputs[1:]))
-        n_rows_kept = _checked_max_clusters(max_clusters, component, data.shape, needs_all)
+        grows = may_grow(observed) and not data.is_labelled
+        n_rows_kept = _checked_max_clusters(max_clusters, component, data.shape, needs_all, grows)
         data_dims = _checked_dims(dims, data.shape, component, model)
         _check_names(name, component, data, model)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
-    if data.caveat is not None:
-        warnings.warn(f"{name}: {data.caveat}", UserWarning, stacklevel=2)
+    if data.warning is not None:
+        warnings.warn(f"{name}: {data.warning}", UserWarning, stacklevel=2)
     n_obs, n_features = data.shape
     target, bare = model.name_for(name), _without_variables(component)
     op = RandomMeasure(target, bare, n_obs, n_features, n_rows_kept, data.is_labelled)
@@ -182,21 +192,28 @@ def _current_model(name: Any) -> Model:
     return model
 
 
+def _names_of(dims: Any) -> tuple[Any, ...] | None:
+    """Entries of `dims`, read once."""
+    is_several = isinstance(dims, Iterable) and np.iterable(dims)  # an array of no axes is not
+    is_one = isinstance(dims, str | bytes | Variable) or not is_several
+    return None if dims is None else (dims,) if is_one else tuple(dims)
+
+
 def _check_component(component: Any) -> None:
-    if isinstance(component, type) and issubclass(component, Component):
+    if isinstance(component, type) and issubclass(component, ComponentFamily):
         raise ValueError(
             f"component is the class {component.__name__}; give an instance with its "
             f"hyperparameters, or {component.__name__}.from_data(observed)."
         )
-    if not isinstance(component, Component):
+    if not isinstance(component, ComponentFamily):
         raise ValueError(
-            f"component={component!r} is not a component family; give one of this package, "
+            f"component={shown(component)} is not a component family; give one of this package, "
             "for instance MvNormal(mu0, kappa0, nu0, psi0)."
         )
 
 
-def _without_variables(component: Component) -> Component:
-    """Copy of a component that holds no part of the graph, which enters the ops as inputs."""
+def _without_variables(component: ComponentFamily) -> ComponentFamily:
+    """Return a copy of a component without variables, which are inputs of the ops instead."""
     return component.with_hyperparameters(
         {
             key: str(value) if isinstance(value, Variable) else value
@@ -206,9 +223,9 @@ def _without_variables(component: Component) -> Component:
 
 
 def _checked_data(
-    observed: Any, component: Component, shape: Any, dims: Any, model: Model
+    observed: Any, component: ComponentFamily, shape: Any, dims: Any, model: Model
 ) -> Observed:
-    """Take `observed` apart, or find the shape of a latent variable."""
+    """Split `observed` into its parts, or find the shape of a latent variable."""
     if observed is None and (component.is_discrete or component.is_bounded):
         kind = "whole" if component.is_discrete else "bounded"
         raise ValueError(
@@ -218,20 +235,22 @@ def _checked_data(
     if observed is None:
         return latent_rows(*_latent_shape(component, shape, dims, model), component)
     data = read_observed(observed, component)
-    if data.mean is not None and strangers(data.mean, model):
+    if data.mean is not None and foreign_rvs(data.mean, model):
         raise ValueError(
             "observed holds a distribution that is not in this model; declare it by name."
         )
     expected = data.shape if component.row_ndim else data.shape[:1]
-    if shape is not None and tuple(np.atleast_1d(shape)) != expected:
+    if shape is not None and tuple(lengths_of(shape)) != expected:
         raise ValueError(
-            f"shape={shape} differs from the shape {expected} of observed; leave shape out."
+            f"shape={shown(shape)} differs from the shape {expected} of observed; leave shape out."
         )
     return data
 
 
-def _latent_shape(component: Component, shape: Any, dims: Any, model: Model) -> tuple[int, int]:
-    """Number of rows N and of features D of a latent variable."""
+def _latent_shape(
+    component: ComponentFamily, shape: Any, dims: Any, model: Model
+) -> tuple[int, int]:
+    """Return the number of rows N and of features D of a latent variable."""
     wanted = "(N, D)" if component.row_ndim else "(N,)"
     if shape is None and dims is None:
         raise ValueError(
@@ -239,21 +258,19 @@ def _latent_shape(component: Component, shape: Any, dims: Any, model: Model) -> 
             "latent mixture has."
         )
     if shape is None:
-        names = (dims,) if isinstance(dims, str) or not np.iterable(dims) else tuple(dims)
-        unknown = [dim for dim in names if dim not in model.dim_lengths]
+        known = model.dim_lengths
+        unknown = [dim for dim in dims if not isinstance(dim, str) or dim not in known]
         if unknown:
             raise ValueError(
-                f"dims={dims!r} of a latent mixture names {unknown[0]!r}, which is not a dimension "
-                f"of the model; add it to its coords, or pass shape={wanted}."
+                f"dims={shown(dims)} of a latent mixture names {shown(unknown[0])}, which is not a "
+                f"dimension of the model; add it to its coords, or pass shape={wanted}."
             )
-        lengths = [int(model.dim_lengths[dim].eval()) for dim in names]
+        lengths = [int(model.dim_lengths[dim].eval()) for dim in dims]
     else:
-        lengths = list(np.atleast_1d(shape))
-    are_lengths = all(
-        isinstance(n, int | np.integer) and not isinstance(n, bool) and n > 0 for n in lengths
-    )
+        lengths = lengths_of(shape)
+    are_lengths = all(is_integer(n) and 0 < n <= _MOST_OBSERVATIONS for n in lengths)
     if len(lengths) != 1 + component.row_ndim or not are_lengths:
-        given = tuple(lengths) if shape is None else shape
+        given = shown(tuple(lengths)) if shape is None else shown(shape)
         raise ValueError(
             f"shape={given} does not suit a latent mixture of {type(component).__name__}; give "
             f"{wanted}, of positive integers."
@@ -262,22 +279,29 @@ def _latent_shape(component: Component, shape: Any, dims: Any, model: Model) -> 
 
 
 def _checked_max_clusters(
-    given: Any, component: Component, shape: tuple[int, int], needs_all: bool
+    given: Any, component: ComponentFamily, shape: tuple[int, int], needs_all: bool, grows: bool
 ) -> int:
+    """Rows kept per draw: no more than there are observations, unless their number may grow."""
+    n_obs, n_features = shape
+    shapes = (component.shape_of(*of, n_features) for of in component.parameters.items())
+    bytes_per_row = 8 * (1 + sum(int(np.prod(shape)) for shape in shapes))
     if given is None:
-        n_obs, n_features = shape
-        shapes = (component.shape_of(*of, n_features) for of in component.parameters.items())
-        numbers = 1 + sum(int(np.prod(shape)) for shape in shapes)
         if needs_all:
-            fitting = max(_LEAST_ROWS_NEEDED, _BYTES_PER_DRAW_NEEDED // (8 * numbers))
+            fitting = max(_LEAST_ROWS_NEEDED, _BYTES_PER_DRAW_NEEDED // bytes_per_row)
         else:
-            fitting = min(_MOST_ROWS, max(_LEAST_ROWS, _BYTES_PER_DRAW // (8 * numbers)))
+            fitting = min(_MOST_ROWS, max(_LEAST_ROWS, _BYTES_PER_DRAW // bytes_per_row))
         return min(n_obs, fitting)
-    is_integer = isinstance(given, int | np.integer) and not isinstance(given, bool)
-    if not is_integer or given < 1:
+    if not is_integer(given) or given < 1:
         raise ValueError(
-            f"max_clusters={given!r} is not a positive integer; give the number of rows to keep, "
-            "or leave it out."
+            f"max_clusters={shown(given)} is not a positive integer; give the number of rows to "
+            "keep, or leave it out."
+        )
+    if not grows or given <= n_obs:
+        return min(n_obs, int(given))
+    if int(given) * bytes_per_row > _MOST_BYTES:
+        raise ValueError(
+            f"max_clusters={shown(given)} rows take more than {_MOST_BYTES >> 20} MiB per draw; "
+            "give at most the number of rows that observed will ever have."
         )
     return int(given)
 
@@ -286,10 +310,10 @@ def _checked_alpha(alpha: Any, model: Model) -> Variable:
     """Return alpha as a scalar of the graph."""
     if not isinstance(alpha, Variable):
         if isinstance(alpha, str | bytes):
-            raise ValueError(f"alpha={alpha!r} is a string; give a positive number.")
+            raise ValueError(f"alpha={shown(alpha)} is a string; give a positive number.")
         return pt.constant(positive_scalar("alpha", alpha))
-    refuse_strangers("alpha", alpha, model)
-    tensor = pt.as_tensor(alpha)
+    refuse_foreign_rvs("alpha", alpha, model)
+    tensor = as_real_tensor("alpha", alpha)
     if tensor.type.ndim and any(length != 1 for length in tensor.type.shape):
         raise ValueError(
             f"alpha={alpha} has shape {tensor.type.shape}; give a scalar, for instance alpha[0]."
@@ -300,16 +324,17 @@ def _checked_alpha(alpha: Any, model: Model) -> Variable:
 
 
 def _checked_dims(
-    dims: Any, shape: tuple[int, int], component: Component, model: Model
+    dims: Any, shape: tuple[int, int], component: ComponentFamily, model: Model
 ) -> tuple[str, ...] | None:
     if dims is None:
         return None
-    names = (dims,) if isinstance(dims, str) or not np.iterable(dims) else tuple(dims)
+    names = tuple(dims)
     lengths = shape[: component.row_ndim + 1]
     if len(names) != len(lengths) or not all(isinstance(dim, str) for dim in names):
         wanted = "two names" if component.row_ndim else "one name"
         raise ValueError(
-            f"dims={dims!r} must name each dimension of observed (shape {lengths}); give {wanted}."
+            f"dims={shown(dims)} must name each dimension of observed (shape {lengths}); give "
+            f"{wanted}."
         )
     if len(set(names)) != len(names):
         raise ValueError(f"dims={dims!r} names a dimension twice; give each its own name.")
@@ -333,9 +358,9 @@ def _check_dim(dim: str, length: int, model: Model) -> None:
         )
 
 
-def _check_names(name: str, component: Component, data: Observed, model: Model) -> None:
+def _check_names(name: str, component: ComponentFamily, data: Observed, model: Model) -> None:
     roles = [*ROLES, *component.parameters]
-    roles += ["labels"] * data.is_labelled + ["unobserved"] * bool(len(data.filling))
+    roles += ["labels"] * data.is_labelled + ["unobserved"] * bool(len(data.initial_values))
     for suffix in ("", *(f"_{role}" for role in roles)):
         if model.named_vars.tree_contains(model.name_for(name + suffix)):
             raise ValueError(
@@ -352,7 +377,7 @@ def _check_names(name: str, component: Component, data: Observed, model: Model) 
 
 
 def _number_of_rows(data: Observed, dims: tuple[str, ...] | None, model: Model) -> Any:
-    """Return the number of rows, as an expression that follows later changes of the data."""
+    """Return the number of rows as an expression, which changes with the data."""
     if dims is not None and dims[0] in model.dim_lengths:
         return model.dim_lengths[dims[0]]
     return data.shape[0] if data.data is None else data.data.shape[0]
@@ -361,7 +386,7 @@ def _number_of_rows(data: Observed, dims: tuple[str, ...] | None, model: Model) 
 def _feature_dims(
     name: str, n_features: int, data_dims: tuple[str, ...] | None, model: Model
 ) -> tuple[str, str]:
-    """Return the dimensions of features, adding those the model lacks."""
+    """Return the dimensions of features, adding missing ones to the model."""
     feature = f"{model.name_for(name)}_feature" if data_dims is None else data_dims[1]
     if feature not in model.coords:
         model.add_coord(feature, range(n_features))
@@ -375,7 +400,7 @@ def _feature_dims(
 def _register_measure(
     name: str, measure: Sequence[Variable], data_dims: tuple[str, ...] | None, model: Model
 ) -> None:
-    """Make each output of the random measure a free variable of the model."""
+    """Register each output of the random measure as a free variable of the model."""
     op: RandomMeasure = measure[0].owner.op
     cluster = f"{op.target}_cluster"
     model.add_coord(cluster, range(op.max_clusters))
@@ -390,7 +415,7 @@ def _register_measure(
         dims[key] = (cluster, *features[:ndim], *own)
     dims["labels"] = data_dims and data_dims[:1]
     for rv, role in zip(measure, op.roles, strict=True):
-        # The logarithm of the new weight, as the weight itself underflows when alpha is small.
+        # Log transform, because the weight of the remainder underflows if alpha is small.
         transform = log if role == "new_weight" else None
         model.register_rv(rv, f"{name}_{role}", dims=dims.get(role), default_transform=transform)
 
@@ -400,22 +425,23 @@ def _extras(
     data: Observed,
     measure: Sequence[Variable],
     given: Sequence[Variable],
-    component: Component,
+    component: ComponentFamily,
     data_dims: tuple[str, ...] | None,
     model: Model,
 ) -> dict[str, Variable]:
-    """Inputs of the observations beside the measure; registers the missing entries."""
+    """Return additional inputs of the observations; register the missing entries."""
     extra: dict[str, Variable] = {}
     if data.is_labelled:
         extra["labels"] = measure[-1]
     if data.mean is not None:
         extra["mean"] = data.mean.astype("float64")
-    if len(data.filling):
-        mean: Any = pt.zeros(len(data.filling))
+    if len(data.initial_values):
+        mean: Any = pt.zeros(len(data.initial_values))
         if data.mean is not None:
-            mean = pt.broadcast_to(data.mean, data.data.shape).reshape(data.shape)[data.holes]
-        op = MissingEntries(model.name_for(name), component, len(data.filling))
-        entries: Any = op(_new_rng(), *data.holes, data.filling, mean, *given)
+            mean = pt.broadcast_to(data.mean, data.data.shape).reshape(data.shape)
+            mean = mean[data.missing_index]
+        op = MissingEntries(model.name_for(name), component, len(data.initial_values))
+        entries: Any = op(_new_rng(), *data.missing_index, data.initial_values, mean, *given)
         dim = f"{model.name_for(name)}_hole"
         model.add_coord(dim, names_of_holes(data, data_dims, model))
         model.register_rv(entries, f"{name}_unobserved", dims=(dim,))

@@ -1,4 +1,4 @@
-"""Chains that outlive their process: stored as they are drawn, continued by replaying them."""
+"""Checkpoints: chains are stored while they are drawn, and continued after a replay."""
 
 from pymc_dpsplit.checkpoint.step import Checkpoint
 

@@ -1,8 +1,8 @@
-"""Plain values as JSON and arrays, without pickle: what the files of a checkpoint hold.
+"""Conversion of plain values to JSON and arrays, the content of checkpoint files, without pickle.
 
-Plain are None, bool, int of any size, float, str, NumPy arrays and scalars that hold no Python
-objects, and lists, tuples and dicts (with str keys) of plain values.  Types survive exactly, so
-that arithmetic continues with the same bits.
+Plain values are None, bool, int of any size, float, str, NumPy arrays and scalars without Python
+objects, and lists, tuples and dicts (with str keys) of plain values.  Types are restored exactly,
+so that a continued chain is bit-identical.
 """
 
 import json
@@ -14,23 +14,23 @@ _TREE = "tree"
 
 
 def to_arrays(value: Any, name: str) -> dict[str, np.ndarray]:
-    """Arrays that hold a plain value.
+    """Convert a plain value to arrays.
 
     Parameters
     ----------
     value : plain value
     name : str
-        What to call it in an error message.
+        Name of the value in messages.
 
     Returns
     -------
     dict of array
-        For `numpy.savez`; none has object dtype.
+        For `numpy.savez`, without object dtype.
 
     Raises
     ------
     TypeError
-        Naming the part that is not plain.
+        If a part is not plain; the message names it.
     """
     arrays: dict[str, np.ndarray] = {}
     tree = _encode(value, arrays, name)
@@ -38,7 +38,7 @@ def to_arrays(value: Any, name: str) -> dict[str, np.ndarray]:
 
 
 def from_arrays(arrays: dict[str, np.ndarray]) -> Any:
-    """Value that `to_arrays` gave these arrays for."""
+    """Return the value that `to_arrays` converted to these arrays."""
     return _decode(json.loads(arrays[_TREE].tobytes()), arrays)
 
 
@@ -69,13 +69,13 @@ def _put(array: np.ndarray, arrays: dict[str, np.ndarray]) -> str:
 
 
 def _pack(values: list[Any]) -> tuple[str, np.ndarray] | None:
-    """One array for a list of floats or of equal arrays: steps keep a list with an entry a draw."""
+    """Stack a list of floats or equal arrays, as steps keep lists with one element per draw."""
     if not values:
         return None
     if all(type(value) is float for value in values):
         return "floats", np.array(values)
     first = values[0]
-    # An array of no dimension would come back as a scalar.
+    # A 0-dimensional array would be restored as a scalar.
     if not isinstance(first, np.generic) and not (type(first) is np.ndarray and first.ndim):
         return None
     if any(type(value) is not type(first) for value in values) or first.dtype.hasobject:

@@ -1,4 +1,4 @@
-"""The state of a step method as a plain value, and back into the method."""
+"""Conversion of the state of a step method to a plain value and back."""
 
 from dataclasses import fields, replace
 from typing import Any
@@ -7,30 +7,34 @@ from pymc.step_methods.compound import BlockedStep
 from pymc.step_methods.state import DataClassState
 from pymc.util import RandomGeneratorState
 
-# Attributes that change while sampling and that PyMC's own states leave out: NUTS counts them.
+# Attributes that change while sampling but are missing in the states of PyMC (counters of NUTS).
 _LEFT_OUT = ("divergences",)
 
 
 def capture(method: BlockedStep, fresh: DataClassState) -> dict[str, Any]:
-    """State of a method as a plain value.
+    """Return the state of a method as a plain value.
 
     Parameters
     ----------
     method : BlockedStep
     fresh : DataClassState
-        Its `sampling_state` before the first draw.
+        The `sampling_state` of the method before the first draw.
+
+    Returns
+    -------
+    dict
 
     Raises
     ------
     TypeError
-        If the method cannot tell its state, or a part of it has no place in a fresh method.
+        If the method does not provide its state, or a part of it cannot be restored.
     """
     besides = {name: getattr(method, name) for name in _LEFT_OUT if hasattr(method, name)}
     name = str(getattr(method, "name", type(method).__name__))
     try:
         state = method.sampling_state
     except AttributeError as error:
-        # So it is with NUTS initialised by gradients: a part of it lacks what its state names.
+        # For instance NUTS initialised by gradients, whose state names a missing attribute.
         raise TypeError(
             f"{name} cannot tell its state ({error}); choose another initialisation for that step."
         ) from error
@@ -38,14 +42,14 @@ def capture(method: BlockedStep, fresh: DataClassState) -> dict[str, Any]:
 
 
 def restore(method: BlockedStep, captured: dict[str, Any]) -> None:
-    """Put back what `capture` gave into a method made in the same way."""
+    """Restore a captured state in a method that was created in the same way."""
     method.sampling_state = _filled(method.sampling_state, captured["state"])
     for name, value in captured["besides"].items():
         setattr(method, name, value)
 
 
 def _changing(state: DataClassState) -> list[str]:
-    """Fields that are not settled when the method is made."""
+    """Return the fields that may change after the method was created."""
     return [field.name for field in fields(state) if not field.metadata.get("frozen", False)]
 
 

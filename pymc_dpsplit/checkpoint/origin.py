@@ -1,4 +1,4 @@
-"""What a run and its continuation must have in common, and what to say if they have not."""
+"""Checks that a continuation has the same model, options, seed and versions as the stored run."""
 
 import hashlib
 import json
@@ -19,22 +19,26 @@ from pytensor.graph.traversal import ancestors
 
 from pymc_dpsplit.checkpoint.chain_files import ChainFiles
 
-FORMAT = 1
+FORMAT = 2
 _LIBRARIES = ("pymc", "pytensor", "numpy", "numba", "scipy")
-# Options on which no draw depends.
+# Options that do not affect the draws.
 _FREE_OPTIONS = ("threads",)
 _CHAIN = re.compile(r"chain(-\d+)*")
 
 
 def describe(model: Model, methods: list[BlockedStep], options: dict[str, Any]) -> dict[str, Any]:
-    """What fixes the draws besides the seed, for JSON.
+    """Return all that determines the draws except the seed, for JSON.
 
     Parameters
     ----------
     model : pymc.Model
     methods : list of BlockedStep
     options : dict
-        Of the steps, by their names.
+        Options of the steps, by their names.
+
+    Returns
+    -------
+    dict
     """
     start = {name: np.asarray(value) for name, value in model.initial_point().items()}
     return _as_read(
@@ -53,18 +57,26 @@ def describe(model: Model, methods: list[BlockedStep], options: dict[str, Any]) 
 
 
 def stream(rng: np.random.Generator) -> dict[str, Any]:
-    """State of a generator, for JSON: which chain of which seed it belongs to."""
+    """Return the state of a generator, which identifies seed and chain, for JSON."""
     state = get_state_from_generator(rng)
     return _as_read({"seed": state.seed_seq_state, "generator": state.bit_generator_state})
 
 
 def chains_in(folder: Path) -> Iterator[dict[str, Any]]:
-    """Manifests of the chains in a folder.
+    """Iterate over the manifests of the chains in a folder.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+
+    Yields
+    ------
+    dict
 
     Raises
     ------
     ValueError
-        If the folder holds anything else, or a manifest is damaged.
+        If the folder contains anything else, or a manifest is damaged.
     """
     for path in sorted(folder.iterdir()):
         if path.name.startswith("."):
@@ -80,16 +92,25 @@ def chains_in(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def chain_folder(folder: Path, rng: dict[str, Any]) -> Path:
-    """Folder of the chain with a stream of random numbers: its place in the seed's tree."""
+    """Return the folder of a chain, named after the position of its generator in the seed tree."""
     return folder / "-".join(["chain", *map(str, rng["seed"]["spawn_key"])])
 
 
 def refuse_other_run(stored: dict[str, Any], here: dict[str, Any], folder: Path) -> None:
-    """Raise ValueError if chains are of another model, other options or other versions."""
+    """Raise ValueError if chains have another model, other options or other versions.
+
+    Parameters
+    ----------
+    stored, here : dict
+        From `describe`, of the stored and of the present run.
+    folder : pathlib.Path
+    """
     if stored.get("format") != FORMAT:
+        # Format 1, without checksums, is not read: it is of another version of the package, and
+        # chains are continued with the versions that drew them.
         raise ValueError(
-            f"{folder} has format {stored.get('format')} of checkpoints, which this version does "
-            "not read; give another folder."
+            f"{folder} has format {stored.get('format')} of checkpoints, of another version of "
+            "pymc_dpsplit; continue with that version, or give another folder."
         )
     differing = [key for key in here if stored.get(key) != here[key]]
     if not differing:
@@ -108,7 +129,16 @@ def refuse_other_run(stored: dict[str, Any], here: dict[str, Any], folder: Path)
 
 
 def refuse_other_seed(stored: dict[str, Any], rng: dict[str, Any], folder: Path) -> None:
-    """Raise ValueError if a chain in the folder comes of another seed."""
+    """Raise ValueError if a chain in the folder has another seed.
+
+    Parameters
+    ----------
+    stored : dict
+        Manifest of the chain.
+    rng : dict
+        From `stream`.
+    folder : pathlib.Path
+    """
     entropy = stored["rng"]["seed"]["entropy"]
     if entropy != rng["seed"]["entropy"]:
         raise ValueError(
@@ -120,7 +150,18 @@ def refuse_other_seed(stored: dict[str, Any], rng: dict[str, Any], folder: Path)
 def refuse_other_chain(
     stored: dict[str, Any], rng: dict[str, Any], tune: int, folder: Path
 ) -> None:
-    """Raise ValueError if a chain was begun with another generator or other tuning."""
+    """Raise ValueError if a chain was started with another generator or other tuning.
+
+    Parameters
+    ----------
+    stored : dict
+        Manifest of the chain.
+    rng : dict
+        From `stream`.
+    tune : int
+        Number of tuning iterations.
+    folder : pathlib.Path
+    """
     if stored["rng"] != rng:
         raise ValueError(
             f"{folder} holds a chain of another state of the random generator; give random_seed as "
@@ -134,7 +175,7 @@ def refuse_other_chain(
 
 
 def _as_read(value: Any) -> Any:
-    """Return a value as it comes back from JSON, so that the two can be compared."""
+    """Return a value as JSON restores it, for comparison with a stored one."""
     return json.loads(json.dumps(value, default=lambda array: array.tolist()))
 
 
@@ -143,7 +184,7 @@ def _name(method: BlockedStep) -> str:
 
 
 def _comparable(options: dict[str, Any]) -> dict[str, Any]:
-    """Options that are numbers or words, all steps together."""
+    """Return the options of all steps that are numbers or strings."""
     plain = (bool, int, float, str, type(None), np.bool_, np.integer, np.floating)
     return {
         f"{step}.{name}": value
@@ -154,9 +195,9 @@ def _comparable(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _digest(model: Model) -> str:
-    """Return a digest of every number in the model, in no particular order."""
+    """Return a digest of every number in the model, independent of their order."""
     values = []
-    # A step may read an observed variable whose term is absent from the log-probability.
+    # A step may read an observed variable that has no term in the log-probability.
     for var in ancestors([model.logp(), *model.rvs_to_values.values()]):
         if isinstance(var, Constant):
             values.append(var.data)
@@ -168,13 +209,13 @@ def _digest(model: Model) -> str:
 
 def _digest_of(array: np.ndarray) -> bytes:
     digest = hashlib.sha256(f"{array.dtype} {array.shape} ".encode())
-    # The bytes where they are: data may fill the memory.
+    # Without a copy, because data may fill the memory.
     digest.update(array.reshape(-1).view(np.uint8).data)
     return digest.digest()
 
 
 def _differences(then: Any, now: Any) -> tuple[Any, Any]:
-    """Two values, of dicts those entries alone that differ."""
+    """Return two values, reduced for dicts to the entries that differ."""
     if not (isinstance(then, dict) and isinstance(now, dict)):
         return then, now
     keys = [key for key in {**then, **now} if then.get(key) != now.get(key)]

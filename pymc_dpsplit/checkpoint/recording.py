@@ -1,4 +1,4 @@
-"""The draws of one chain: those stored, by number, and those not stored yet."""
+"""Draws of one chain: stored draws, and draws that are not stored yet."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -21,7 +21,7 @@ class Recording:
     Attributes
     ----------
     n_stored : int
-        Draws that count: those before the stored state.
+        Number of valid draws, those before the stored state.
     """
 
     def __init__(self, files: ChainFiles) -> None:
@@ -37,11 +37,22 @@ class Recording:
 
     @property
     def n_pending(self) -> int:
-        """Draws that are not stored yet."""
+        """Return the number of draws that are not stored yet."""
         return len(self._points)
 
     def draw(self, number: int) -> tuple[Point, Stats]:
-        """Copies of the point and statistics of a stored draw; draws are read in their order."""
+        """Return copies of the point and statistics of a stored draw; draws are read in order.
+
+        Parameters
+        ----------
+        number : int
+            Number of the draw.
+
+        Returns
+        -------
+        point : dict
+        stats : list of dict
+        """
         if number == self._last or self._chunk is None:
             length, self._chunk = self._files.chunk(number)
             self._first, self._last = number, number + length
@@ -50,17 +61,23 @@ class Recording:
         return point, [_row(table, row) for table in self._chunk["stats"]]
 
     def methods(self) -> list[Any]:
-        """States of the methods after the last stored draw, given out once."""
+        """Return the states of the methods after the last stored draw; can be called once."""
         methods, self._methods, self._chunk = self._methods, [], None
         return methods
 
     def add(self, point: Point, stats: Stats) -> None:
-        """Take a draw; kept as a copy, for PyMC may share the memory of a point."""
+        """Add a copy of a draw, because PyMC may reuse the memory of a point."""
         self._points.append({name: np.array(value) for name, value in point.items()})
         self._stats.append([{key: _plain(value) for key, value in of.items()} for of in stats])
 
     def commit(self, methods: list[Any]) -> None:
-        """Store what is pending, and the states of the methods after it."""
+        """Store the pending draws, and the states of the methods after them.
+
+        Parameters
+        ----------
+        methods : list of plain value
+            States of the methods, see `method_state.capture`.
+        """
         first, last = self.n_stored, self.n_stored + self.n_pending
         points = {name: np.stack([of[name] for of in self._points]) for name in self._points[0]}
         stats = [_table(rows) for rows in zip(*self._stats, strict=True)]
@@ -70,13 +87,13 @@ class Recording:
 
 
 def _plain(value: Any) -> np.ndarray | None:
-    """Return a copy of a statistic; None for an object, as the warnings of NUTS are."""
+    """Return a copy of a statistic, or None for an object, such as a warning of NUTS."""
     array = np.array(value)
     return None if array.dtype.hasobject else array
 
 
 def _table(rows: Sequence[dict[str, Any]]) -> Any:
-    """Statistics of a method by column; by row if they differ in names, shape or dtype."""
+    """Return statistics of a method by column, or by row if names, shapes or dtypes differ."""
     table: dict[str, np.ndarray | None] = {}
     for key in rows[0]:
         column = [row.get(key) for row in rows]

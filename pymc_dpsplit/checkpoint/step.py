@@ -1,7 +1,9 @@
-"""The step that stores a chain while it is drawn, and replays what is stored."""
+"""`Checkpoint`: a step that stores a chain while it is drawn, and replays stored draws."""
 
 import os
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,31 +15,31 @@ from pymc.step_methods.compound import BlockedStep, CompoundStep, flatten_steps
 from pymc.step_methods.state import DataClassState
 from pymc.util import get_random_generator
 
-from pymc_dpsplit.checkpoint import origin
+from pymc_dpsplit.checkpoint import chain_lock, origin
 from pymc_dpsplit.checkpoint.chain_files import ChainFiles
 from pymc_dpsplit.checkpoint.method_state import capture, restore
 from pymc_dpsplit.checkpoint.recording import Point, Recording, Stats
 
 
 class Checkpoint(CompoundStep):
-    """All steps of a model, with chains that survive the death of their process.
+    """All steps of a model, with chains that can be continued if their process is killed.
 
-    The same script run again continues: draws that are stored are replayed, not computed, and
-    the chain goes on with the bits it would have had.  Draws of an unfinished chunk, fewer than
-    `every`, are computed again.
+    Running the same script again continues the chains: stored draws are replayed instead of
+    computed, and later draws are bit-identical to those of an uninterrupted run.  Draws of an
+    unfinished chunk, fewer than `every`, are computed again.
 
     Parameters
     ----------
     folder : path
-        For the chains of one run; made if it does not exist.
+        Folder for the chains of one run; created if it does not exist.
     every : int
-        Draws between two checkpoints of a chain.
+        Number of draws between two checkpoints of a chain.
     step : step method or sequence of them, optional
-        Ready-made steps for some of the variables, as in `pm.sample`.
+        Steps for some of the variables, as in `pm.sample`.
     model : pymc.Model, optional
-        By default the one of the context.
+        By default that of the context.
     compile_kwargs : dict, optional
-        Arguments for compiling, as in `pm.sample`.
+        Options of compilation, as in `pm.sample`.
     **options : dict
         Options of the steps by their names, as in `pm.sample`: ``dpsplit={...}``,
         ``nuts={...}``.
@@ -45,26 +47,32 @@ class Checkpoint(CompoundStep):
     Raises
     ------
     ValueError
-        If an argument is out of range, if there is no model, or if the folder holds something
-        else or chains of another model, other options or other versions; while sampling, if it
-        holds chains of another `random_seed` or `tune`, or a damaged file.
+        If an argument is out of range, if there is no model, or if the folder contains other files
+        or chains of another model, other options or other versions, or if another process draws its
+        chains.  While sampling, if the folder contains chains of another `random_seed` or `tune`,
+        or a damaged file.
+    OSError
+        If draws cannot be written, as on a full disk or in a read-only folder.
     TypeError
-        While sampling, if a step has a state that cannot be stored without pickle.
+        While sampling, if the state of a step cannot be stored without pickle.
 
     Warns
     -----
     UserWarning
-        If the first draw, which is computed again as a trial, comes out differently: another
-        processor or library for linear algebra, other initial values, or a changed model.
+        If the first draw, which is recomputed as a check, differs from the stored one, because of
+        another processor or linear algebra library, other initial values, a changed model, or a
+        first run in which PyTensor compiled what this run loads.
 
     Notes
     -----
-    Give the checkpoint alone to ``pm.sample(step=...)``, and `random_seed` with it.  More
-    `draws` than before lengthen finished chains; more `chains` are added.  In a model that NUTS
-    samples alone, `pm.sample` initialises it by jitter and a mass matrix only if it makes the
-    step itself; to have that, give the step and the starting points of ``pm.init_nuts(...)``.
+    Pass the checkpoint as the only step, ``pm.sample(step=...)``, together with `random_seed`.
+    With more `draws` than before finished chains are extended, and with more `chains` new ones are
+    added.  In a model that only NUTS samples, `pm.sample` applies jitter and an initial mass matrix
+    only if it creates the step itself; to use them, pass the step and the starting points of
+    ``pm.init_nuts(...)``.
 
-    Warnings that NUTS attaches to a draw come back as None; all other statistics are replayed.
+    Warnings that NUTS attaches to a draw are replayed as None; all other statistics are replayed
+    unchanged.
 
     Examples
     --------
@@ -90,28 +98,33 @@ class Checkpoint(CompoundStep):
         model = _model(model)
         self.every = _checked_every(every)
         self.folder = _made(folder)
+        chain_lock.refuse_if_held(self.folder)
         super().__init__(_methods(model, step, compile_kwargs, options))
         self._origin = origin.describe(model, flatten_steps(self), options)
         for manifest in origin.chains_in(self.folder):
             origin.refuse_other_run(manifest, self._origin, self.folder)
+        self._chain = self.folder
         self._recording: Recording | None = None
         self._fresh: list[Any] = []
         self._n_done = 0
         self._n_draws = 0
 
     def setup_chain(self, rng: Any, tune: int, draws: int) -> None:
-        """Find the chain of a random generator, or begin it; called by PyMC for each.
+        """Find or start the chain of a random generator; PyMC calls this for each chain.
 
         Parameters
         ----------
         rng : numpy.random.Generator
         tune, draws : int
-            Tuning iterations, and those kept.
+            Number of tuning iterations and of draws.
         """
         rng = get_random_generator(rng, copy=False)
-        # Before the generator is spawned from, which changes it.
-        self._recording = Recording(self._files(origin.stream(rng), tune))
-        if len(self.methods) == 1:  # PyMC gives the generator itself to a step that stands alone
+        # Read before the generator is spawned, which changes its state.
+        stream = origin.stream(rng)
+        self._chain = origin.chain_folder(self.folder, stream)
+        with self._drawing():
+            self._recording = self._recording_of(stream, tune, draws)
+        if len(self.methods) == 1:  # PyMC does not spawn the generator for a single step
             self.methods[0].setup_chain(rng, tune, draws)
         else:
             super().setup_chain(rng, tune, draws)
@@ -119,7 +132,7 @@ class Checkpoint(CompoundStep):
         self._n_done, self._n_draws = 0, tune + draws
 
     def step(self, point: Point) -> tuple[Point, Stats]:
-        """Replay a draw if it is stored, else compute and take it.
+        """Replay a draw if it is stored; otherwise compute and record it.
 
         Parameters
         ----------
@@ -135,12 +148,28 @@ class Checkpoint(CompoundStep):
             raise ValueError("Checkpoint.step was called before setup_chain; use pm.sample.")
         if self._n_done < self._recording.n_stored:
             return self._replayed(point, self._recording)
+        with self._drawing():
+            return self._drawn(point, self._recording)
+
+    @contextmanager
+    def _drawing(self) -> Iterator[None]:
+        """Give the lock of the chain back where drawing it ends early."""
+        try:
+            yield
+        except BaseException:
+            chain_lock.let_go(self._chain)
+            raise
+
+    def _drawn(self, point: Point, recording: Recording) -> tuple[Point, Stats]:
         point, stats = super().step(point)
-        self._recording.add(point, stats)
+        recording.add(point, stats)
         self._n_done += 1
-        if self._recording.n_pending >= self.every or self._n_done == self._n_draws:
+        is_last = self._n_done == self._n_draws
+        if recording.n_pending >= self.every or is_last:
             methods = zip(flatten_steps(self), self._fresh, strict=True)
-            self._recording.commit([capture(method, fresh) for method, fresh in methods])
+            recording.commit([capture(method, fresh) for method, fresh in methods])
+        if is_last:
+            chain_lock.let_go(self._chain)
         return point, stats
 
     def _replayed(self, point: Point, recording: Recording) -> tuple[Point, Stats]:
@@ -149,34 +178,45 @@ class Checkpoint(CompoundStep):
             self._try_first_draw(point, drawn)
         self._n_done += 1
         if self._n_done == recording.n_stored:
-            # At once: PyMC may end the tuning between this draw and the next.
+            # Restored immediately, because PyMC may end the tuning before the next draw.
             for method, captured in zip(flatten_steps(self), recording.methods(), strict=True):
                 restore(method, captured)
         return drawn, stats
 
     def _try_first_draw(self, point: Point, stored: Point) -> None:
-        """Warn if the stored chain is not the one that would be drawn here."""
+        """Warn if the first draw, recomputed here, differs from the stored one."""
         drawn, _ = super().step(point)
         changed = [name for name in stored if not np.array_equal(drawn[name], stored[name], True)]
         if changed:
             warnings.warn(
                 f"The first draw of {', '.join(changed)} differs from that in {self.folder}: the "
-                "processor, the initial values or the model changed, and what follows is not the "
-                "chain that an uninterrupted run would give.",
+                "processor, the initial values or the model changed, or PyTensor's cache was empty "
+                "in the first run, and what follows is not the chain that an uninterrupted run "
+                "would give.",
                 stacklevel=3,
             )
 
-    def _files(self, rng: dict[str, Any], tune: int) -> ChainFiles:
-        """Files of the chain with a stream of random numbers."""
+    def _recording_of(self, rng: dict[str, Any], tune: int, draws: int) -> Recording:
+        """Return the recording of the chain of a random generator."""
         for other in origin.chains_in(self.folder):
             origin.refuse_other_seed(other, rng, self.folder)
-        files = ChainFiles(origin.chain_folder(self.folder, rng))
+        # Finished chains are replayed from a folder that can only be read, too.
+        with suppress(OSError):
+            chain_lock.hold(self._chain)
+        files = ChainFiles(self._chain)
         manifest = files.manifest()
         if manifest is None:
             files.begin({**self._origin, "tune": tune, "rng": rng})
         else:
             origin.refuse_other_chain(manifest, rng, tune, files.folder)
-        return files
+        recording = Recording(files)
+        if recording.n_stored >= tune + draws:
+            chain_lock.let_go(self._chain)
+        else:
+            with files.writing():
+                chain_lock.hold(self._chain)
+            files.try_to_write()
+        return recording
 
 
 def _model(model: Model | None) -> Model:
@@ -194,18 +234,27 @@ def _checked_every(every: Any) -> int:
 
 
 def _made(folder: str | os.PathLike[str]) -> Path:
-    path = Path(folder).resolve()
+    try:
+        path = Path(folder).resolve()
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"folder={folder!r} is not a path; give that of a folder.") from error
     try:
         path.mkdir(parents=True, exist_ok=True)
+        next(path.iterdir(), None)
     except (FileExistsError, NotADirectoryError) as error:
         raise ValueError(f"folder={str(folder)!r} is a file; give a folder.") from error
+    except OSError as error:
+        raise ValueError(
+            f"folder={str(folder)!r} cannot be made or read ({error.strerror}); give a folder in "
+            "which you may write."
+        ) from error
     return path
 
 
 def _methods(
     model: Model, step: Any, compile_kwargs: dict[str, Any] | None, options: dict[str, Any]
 ) -> list[BlockedStep | CompoundStep]:
-    """Return the steps that PyMC would take."""
+    """Return the steps that PyMC would use."""
     provided, selected = mcmc.assign_step_methods(model, step)
     steps = mcmc.instantiate_steppers(
         model, provided, selected, step_kwargs=options, compile_kwargs=compile_kwargs or {}

@@ -1,7 +1,7 @@
-"""Component families, one per file; importing the package registers all of them."""
+"""Component families; importing the package imports, and thereby registers, every family."""
 
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 
-for _module in iter_modules(__path__):
-    import_module(f"{__name__}.{_module.name}")
+for _module in walk_packages(__path__, f"{__name__}."):
+    import_module(_module.name)

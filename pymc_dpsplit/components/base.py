@@ -1,187 +1,275 @@
-"""The contract of a component family: what it is made of, and what the kernels call.
+"""The interface of a component family: its parts, and the operations that kernels call.
 
-A family is one file.  It holds
+Each family is one file.  The file contains
 
-* a subclass of `declaration.Component`: what a user writes (hyperparameters, their checks,
-  numerical values for the kernels, and log densities as graphs);
-* a prior: a `NamedTuple` of numbers and arrays, the hyperparameters as the kernels see them;
-* one implementation, by ``@implements(operation, Prior)``, of each kernel operation below.
+* a subclass of `ComponentFamily`, which users construct: it holds the hyperparameters, checks
+  them, converts them to numbers for the kernels, and gives log densities as graphs;
+* a prior: a `NamedTuple` of numbers and arrays that holds the hyperparameters for the kernels;
+* one implementation, decorated by ``@implements(operation, Prior)``, of each kernel operation
+  below, see `components.dispatch`; an `optional_operation` has a default.
 
-Generic kernels (the moves) call the operations; numba picks the implementation by the type of
-the prior.  Adding a family edits no other file: the package imports every module of
-this folder.
+Generic kernels (the moves) call the operations; the type of the prior selects the implementation.
+A new family needs no change in other files, because the package imports every module of this
+folder.
 
-Conventions.  `data` (N, D) are the observations as `Component.arranged` returned them: by
-default as they were given, float64 or float32.  An operation subtracts `prior.shift` from what it
-reads and goes on in float64; whole numbers are read as they are, and rounding does not touch
-them.  `stats` is a flat float64 vector of additive sufficient statistics whose first element is
-the number of observations; adding two of them merges two clusters.  `params` is a flat float64
-vector, the parameters of one cluster in the form the density needs; its first element is a
-constant term of the log density, so that weights are added there.  `cache` is a flat float64
-vector, what the one-observation predictive of a cluster needs.
+Conventions.  `data` (N, D) holds the observations as `ComponentFamily.arranged` returned them: by
+default an unchanged array of float64 or float32.  An operation subtracts `prior.shift` from each
+entry it reads and continues in float64; families of counts or codes have shift zero, so that whole
+numbers stay exact.  `stats` is a flat float64 vector of additive sufficient statistics whose first
+element is the number of observations; the statistics of a union of two clusters are the sum of
+theirs.  `params` is a flat float64 vector with the parameters of one cluster in the form that the
+density uses; its first element is a constant term of the log density, to which kernels add the log
+weight of the cluster.  `cache` is a flat float64 vector from which the predictive density of one
+observation given a cluster is computed.
 """
 
-from collections.abc import Callable
-from typing import Any
-
-from numba.core import types
-from numba.extending import overload
-
-from pymc_dpsplit.kernels.jit import FASTMATH
-
-_OPTIONS: Any = {"fastmath": FASTMATH, "nogil": True}
+from pymc_dpsplit.components.dispatch import implements as implements
+from pymc_dpsplit.components.dispatch import operation, optional_operation
+from pymc_dpsplit.kernels.views import row_of
 
 
-def _undefined(*_: Any) -> Any:
-    raise NotImplementedError("kernel operations run inside compiled kernels only")
-
-
+@operation
 def stats_size(prior):
-    """Length of a vector of sufficient statistics."""
-    return _undefined(prior)
+    """Return the length S of a vector of sufficient statistics."""
 
 
+@operation
 def params_size(prior):
-    """Length of a vector of parameters."""
-    return _undefined(prior)
+    """Return the length P of a vector of parameters."""
 
 
+@operation
 def tile_size(prior):
-    """Number of features of the tile that `load_tile` fills."""
-    return _undefined(prior)
+    """Return the number of features of the tile that `load_tile` fills."""
 
 
-def cache_size(prior):
-    """Length of the cache of one cluster."""
-    return _undefined(prior)
+@operation
+def predictive_size(prior):
+    """Return the length C of the predictive cache of one cluster."""
 
 
+@operation
 def load_tile(prior, data, rows, tile):
-    """Copy the observations `rows` (TILE,) into `tile` (tile_size * TILE,), zero at first use."""
-    return _undefined(prior, data, rows, tile)
-
-
-def fill_log_density(prior, tile, params, out, scratch):
-    """Write the log density of the observations of a tile under `params` into `out` (TILE,).
-
-    `scratch` has shape (4 * TILE,).
-    """
-    return _undefined(prior, tile, params, out, scratch)
-
-
-def add_row(prior, data, i, stats):
-    """Add observation i to `stats`."""
-    return _undefined(prior, data, i, stats)
-
-
-def add_groups(prior, data, members, bounds, stats):
-    """Add the observations members[bounds[k] : bounds[k + 1]] to `stats[k]`, for each k.
-
-    A family need not implement it: by default the observations are added one by one.
-    """
-    return _undefined(prior, data, members, bounds, stats)
-
-
-def find_bounds(prior, params, n_clusters):
-    """Find bounds of log densities that cost less than these; by default None: there are none.
-
-    Returns bounds (K, any), row z for observations of cluster z of the first K = `n_clusters`
-    of A atoms, and what `fill_excess` is likely to find for these clusters, (K, K).
-    """
-    return _undefined(prior, params, n_clusters)
-
-
-def fill_excess(prior, tile, bounds, reference, excess):
-    """Write what no log density of a tile under an atom exceeds `reference` (TILE,) by.
-
-    `bounds` is a row of what `find_bounds` returned.  The length of `excess`, a multiple of four,
-    is the number of atoms; numbers beyond A mean nothing.
-    """
-    return _undefined(prior, tile, bounds, reference, excess)
-
-
-def log_marginal(prior, stats):
-    """Log marginal likelihood of the observations summarised by `stats`."""
-    return _undefined(prior, stats)
-
-
-def draw_parameters(prior, stats, rng, params):
-    """Draw parameters from the posterior given `stats` (from the base measure if empty)."""
-    return _undefined(prior, stats, rng, params)
-
-
-def overrelax_parameters(prior, stats, rng, params):
-    """Move `params` by a step that leaves their posterior given `stats` as it is, eq. (152).
-
-    On entry they are a draw given `stats`, of which the first element, the constant, is not read.
-    A family need not implement it: by default parameters are drawn anew.
-    """
-    return _undefined(prior, stats, rng, params)
-
-
-def mean_parameters(prior, stats, params):
-    """Write a plug-in estimate, finite for every `stats`, into `params`."""
-    return _undefined(prior, stats, params)
-
-
-def fill_cache(prior, stats, cache):
-    """Compute the cache of a cluster afresh from its statistics."""
-    return _undefined(prior, stats, cache)
-
-
-def cache_add(prior, data, i, cache):
-    """Add observation i to the cache of a cluster."""
-    return _undefined(prior, data, i, cache)
-
-
-def cache_remove(prior, data, i, cache):
-    """Remove observation i; False if rounding spoilt the cache, which is then filled afresh."""
-    return _undefined(prior, data, i, cache)
-
-
-def log_predictive(prior, data, i, cache):
-    """Log predictive density of observation i given the cluster behind `cache`."""
-    return _undefined(prior, data, i, cache)
-
-
-_implemented: set[tuple[Callable[..., Any], type]] = set()
-
-
-def implements(
-    operation: Callable[..., Any], prior_class: type, inline: bool = False
-) -> Callable[..., Any]:
-    """Register the decorated function as `operation` for priors of type `prior_class`.
+    """Copy a block of observations into a tile.
 
     Parameters
     ----------
-    operation : callable
-        One of the operations above.
-    prior_class : type
-        The NamedTuple class of the family's prior.
-    inline : bool
-        Whether the code is copied to where it is called, see `kernels.jit.inlined_kernel`.
+    prior : NamedTuple
+    data : ndarray of float64 or float32, shape (N, D), or as `ComponentFamily.arranged` returns it
+    rows : ndarray of int64, shape (TILE,)
+        Indices of the observations.
+    tile : ndarray of float64, shape (tile_size * TILE,)
+        Overwritten; zero before its first use.
+    """
+
+
+@operation
+def fill_log_density(prior, tile, params, out, scratch):
+    """Compute the log densities of the observations of a tile under one atom.
+
+    Parameters
+    ----------
+    prior : NamedTuple
+    tile : ndarray of float64, shape (tile_size * TILE,)
+        As `load_tile` fills it.
+    params : ndarray of float64, shape (P,)
+    out : ndarray of float64, shape (TILE,)
+        Overwritten with the log densities.
+    scratch : ndarray of float64, shape (4 * TILE,)
+        Workspace.
+    """
+
+
+@operation
+def add_row(prior, data, i, stats):
+    """Add one observation to the sufficient statistics of a cluster.
+
+    Parameters
+    ----------
+    prior : NamedTuple
+    data : ndarray of float64 or float32, shape (N, D), or as `ComponentFamily.arranged` returns it
+    i : int
+        Index of the observation.
+    stats : ndarray of float64, shape (S,)
+        Updated.
+    """
+
+
+@optional_operation
+def add_groups(prior, data, members, bounds, stats):
+    """Add groups of observations to the sufficient statistics of their clusters.
+
+    The default calls `add_row` for each observation.
+
+    Parameters
+    ----------
+    prior : NamedTuple
+    data : ndarray of float64 or float32, shape (N, D), or as `ComponentFamily.arranged` returns it
+    members : ndarray of int64
+        Indices of the observations, sorted by cluster.
+    bounds : ndarray of int64, shape (K + 1,)
+        Cluster k receives members[bounds[k] : bounds[k + 1]].
+    stats : ndarray of float64, shape (K, S)
+        Updated.
+    """
+    for k in range(stats.shape[0]):
+        for j in range(bounds[k], bounds[k + 1]):
+            add_row(prior, data, members[j], row_of(stats, k))
+
+
+@optional_operation
+def find_bounds(prior, params, n_clusters):
+    """Compute cheap upper bounds on the log densities, or None if the family has none.
+
+    The default returns None.
+
+    Parameters
+    ----------
+    prior : NamedTuple
+    params : ndarray of float64, shape (A, P)
+        All atoms, the occupied ones first.
+    n_clusters : int
+        Number of occupied atoms K.
 
     Returns
     -------
-    callable
-        A decorator that returns its function unchanged.
+    bounds : ndarray of float64, shape (K, any)
+        Row z holds the bounds, for all atoms, that apply to observations of cluster z.
+    forecast : ndarray of float64, shape (K, K)
+        Likely result of `fill_excess` for observations of cluster z under atom k.
     """
 
-    def register(implementation: Callable[..., Any]) -> Callable[..., Any]:
-        _implemented.add((operation, prior_class))
 
-        def choose(prior: Any, *_: Any) -> Callable[..., Any] | None:
-            is_ours = isinstance(prior, types.BaseNamedTuple)
-            return implementation if is_ours and prior.instance_class is prior_class else None
+@operation
+def fill_excess(prior, tile, bounds, reference, excess):
+    """Write, per atom, an upper bound on `log_density - reference` over the tile.
 
-        options: Any = {**_OPTIONS, "forceinline": inline}
-        # Not strict: one chooser serves operations with different argument names.
-        overload(operation, jit_options=options, strict=False)(choose)
-        return implementation
+    Parameters
+    ----------
+    prior : NamedTuple
+    tile : ndarray of float64, shape (tile_size * TILE,)
+    bounds : ndarray of float64
+        A row of the bounds that `find_bounds` returned.
+    reference : ndarray of float64, shape (TILE,)
+        Log densities of the observations under their present cluster.
+    excess : ndarray of float64
+        Overwritten; one element per atom, the length rounded up to a multiple of four.  Elements
+        past the last atom are undefined.
+    """
 
-    return register
+
+@operation
+def log_marginal(prior, stats):
+    """Return the log marginal likelihood of the observations summarised by `stats`."""
 
 
-def implemented(operation: Callable[..., Any], prior: Any) -> bool:
-    """Whether the family of a prior, given by its numba type, implements an operation."""
-    return (operation, prior.instance_class) in _implemented
+@operation
+def draw_parameters(prior, stats, rng, params):
+    """Draw the parameters of a cluster from their posterior given its sufficient statistics.
+
+    Parameters
+    ----------
+    prior : NamedTuple
+    stats : ndarray of float64, shape (S,)
+        All zero for an empty cluster, whose parameters are drawn from the base measure.
+    rng : numpy.random.Generator
+    params : ndarray of float64, shape (P,)
+        Overwritten.
+    """
+
+
+@optional_operation
+def overrelax_parameters(prior, stats, rng, params):
+    """Update the parameters of a cluster by an over-relaxed step, eq. (2.6).
+
+    The step leaves the posterior given `stats` invariant.  The default is an independent draw.
+
+    Parameters
+    ----------
+    prior : NamedTuple
+    stats : ndarray of float64, shape (S,)
+    rng : numpy.random.Generator
+    params : ndarray of float64, shape (P,)
+        On entry the present parameters, of which the first element, the constant, is not read;
+        updated.
+    """
+    draw_parameters(prior, stats, rng, params)
+
+
+@operation
+def mean_parameters(prior, stats, params):
+    """Write a plug-in estimate of the parameters of a cluster, finite for all statistics.
+
+    Parameters
+    ----------
+    prior : NamedTuple
+    stats : ndarray of float64, shape (S,)
+    params : ndarray of float64, shape (P,)
+        Overwritten.
+    """
+
+
+@operation
+def fill_predictive(prior, stats, cache):
+    """Compute the predictive cache of a cluster from its sufficient statistics.
+
+    Parameters
+    ----------
+    prior : NamedTuple
+    stats : ndarray of float64, shape (S,)
+    cache : ndarray of float64, shape (C,)
+        Overwritten.
+    """
+
+
+@operation
+def predictive_add(prior, data, i, cache):
+    """Add one observation to the predictive cache of a cluster.
+
+    Parameters
+    ----------
+    prior : NamedTuple
+    data : ndarray of float64 or float32, shape (N, D), or as `ComponentFamily.arranged` returns it
+    i : int
+        Index of the observation.
+    cache : ndarray of float64, shape (C,)
+        Updated.
+    """
+
+
+@operation
+def predictive_remove(prior, data, i, cache):
+    """Remove one observation from the predictive cache of a cluster.
+
+    Parameters
+    ----------
+    prior : NamedTuple
+    data : ndarray of float64 or float32, shape (N, D), or as `ComponentFamily.arranged` returns it
+    i : int
+        Index of the observation.
+    cache : ndarray of float64, shape (C,)
+        Updated.
+
+    Returns
+    -------
+    bool
+        False if the cache lost too much precision; the caller then calls `fill_predictive`.
+    """
+
+
+@operation
+def log_predictive(prior, data, i, cache):
+    """Return the log predictive density of one observation given the cluster of a cache.
+
+    Parameters
+    ----------
+    prior : NamedTuple
+    data : ndarray of float64 or float32, shape (N, D), or as `ComponentFamily.arranged` returns it
+    i : int
+        Index of the observation.
+    cache : ndarray of float64, shape (C,)
+
+    Returns
+    -------
+    float
+    """

@@ -1,16 +1,22 @@
-"""Tables with columns of different kinds: which belong to which part, and as what numbers."""
+"""Tables with columns of different kinds: assign columns to parts, and encode them as numbers."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from pymc_dpsplit.components.arguments import shown
-from pymc_dpsplit.components.declaration import Component
+from pymc_dpsplit.components.arguments import (
+    array_of,
+    refuse_shape,
+    shown,
+    with_remedy,
+    without_mask,
+)
+from pymc_dpsplit.components.component_family import ComponentFamily
 
 
 def is_table(observed: Any) -> bool:
-    """Whether data have columns with names: a frame, or a mapping of names to columns."""
+    """Return whether data have named columns: a data frame, or a mapping of names to columns."""
     return isinstance(observed, Mapping) or hasattr(observed, "columns")
 
 
@@ -21,17 +27,17 @@ def _names_of(table: Any) -> list[Any]:
 def columns_of_parts(
     columns: Mapping[str, Any] | None, parts: Mapping[str, Any], table: Any = None
 ) -> dict[str, list[Any]] | None:
-    """Return the columns of each part, if they were named.
+    """Return the columns of each part, or None if they are not named.
 
     Parameters
     ----------
     columns : mapping, optional
-        Name of each part to a column or a list of columns; by default a table that has columns
-        with the names of all parts says it.
+        Name of each part to a column or a list of columns.  By default each part has the column
+        of its own name, if the table has such a column for every part.
     parts : mapping
-        By name.
+        Name to part.
     table : frame, mapping or array-like, optional
-        Checked to have these columns and no others.
+        The table must have exactly the columns of the parts.
 
     Returns
     -------
@@ -55,7 +61,7 @@ def columns_of_parts(
         )
     lists = {part: _as_list(columns[part]) for part in parts}
     taken = [column for keys in lists.values() for column in keys]
-    if len(set(taken)) != len(taken) or not all(lists.values()):
+    if not _differ(taken) or not all(lists.values()):
         raise ValueError(
             f"columns={shown(columns)} gives a part no column or a column to two parts; give each "
             "part columns of its own."
@@ -66,7 +72,18 @@ def columns_of_parts(
 
 
 def _as_list(keys: Any) -> list[Any]:
-    return [keys] if isinstance(keys, str | int) else list(keys)
+    if keys is None:
+        return []
+    is_several = np.iterable(keys) and not isinstance(keys, str | bytes)
+    return list(keys) if is_several else [keys]
+
+
+def _differ(keys: list[Any]) -> bool:
+    """Whether keys are names or numbers, all different."""
+    try:
+        return len(set(keys)) == len(keys)
+    except TypeError:  # a list inside a list
+        return False
 
 
 def _refuse_difference(taken: list[Any], table: Any) -> None:
@@ -82,12 +99,41 @@ def _refuse_difference(taken: list[Any], table: Any) -> None:
         )
 
 
+def array_of_rows(observed: Any) -> np.ndarray:
+    """Read rows (N, D) of any type, such as strings among numbers; NaN where masked.
+
+    Raises
+    ------
+    ValueError
+        If they are not of that shape.
+    """
+    array, fault = array_of(observed)
+    if fault:
+        raise ValueError(f"observed {with_remedy(fault, 'give rows of one length')}.")
+    array = np.asarray(array)
+    refuse_shape(array.shape, 1)
+    return array
+
+
 def _column(table: Any, key: Any) -> Any:
-    return table[key] if is_table(table) else np.asarray(table)[:, key]
+    return table[key] if is_table(table) else table[:, key]
 
 
-def _is_numeric(column: Any) -> bool:
-    return getattr(np.asarray(column).dtype, "kind", "") in "iuf"
+def _array_of_column(column: Any, key: Any) -> np.ndarray:
+    """Values of a column; NaN where masked."""
+    if isinstance(column, np.ma.MaskedArray):
+        column = without_mask(column)
+    try:
+        return np.asarray(column)
+    except Exception as error:  # ragged, or whatever a type raises
+        raise ValueError(
+            f"observed has a column {key!r} that is no array ({type(error).__name__}); give one "
+            "value in each row."
+        ) from None
+
+
+def _is_numeric(values: np.ndarray) -> bool:
+    return values.dtype.kind in "iuf"
 
 
 def columns_by_kind(table: Any) -> dict[str, list[Any]]:
@@ -100,13 +146,12 @@ def columns_by_kind(table: Any) -> dict[str, list[Any]]:
     Returns
     -------
     dict
-        Kind to names of columns, kinds without any left out.
+        Kind to names of columns; kinds without columns are omitted.
     """
     kinds: dict[str, list[Any]] = {"numeric": [], "count": [], "category": []}
     for key in _names_of(table):
-        column = _column(table, key)
-        values = np.asarray(column)
-        if not _is_numeric(column):
+        values = _array_of_column(_column(table, key), key)
+        if not _is_numeric(values):
             kinds["category"].append(key)
         elif values.dtype.kind == "f" or (values < 0).any():
             kinds["numeric"].append(key)
@@ -121,7 +166,7 @@ def encoded_columns(
     families: Mapping[str, Any],
     categories: Mapping[Any, Sequence[Any]],
 ) -> tuple[np.ndarray, dict[Any, Sequence[Any]]]:
-    """Put the columns of a table side by side, as numbers.
+    """Encode the columns of a table as numbers, in one array.
 
     Parameters
     ----------
@@ -129,16 +174,16 @@ def encoded_columns(
     columns : mapping
         Name of each part to its columns.
     families : mapping
-        Name of each part to its family; `takes_categories` says whether strings become codes.
+        Name of each part to its family; strings become codes if its `takes_categories` is true.
     categories : mapping
-        Column to the categories it is known to have, in the order of their codes.
+        Column to its known categories, in the order of their codes.
 
     Returns
     -------
     rows : ndarray of float64, shape (N, D)
         Columns in the order of the parts; NaN where missing.
     categories : dict
-        With those found here added.
+        The given categories, and those found in this table.
 
     Raises
     ------
@@ -147,32 +192,31 @@ def encoded_columns(
         columns differ in length.
     """
     found, known = [], dict(categories)
-    for part, keys in columns.items():
-        for key in keys:
-            column = _column(table, key)
-            if np.asarray(column).dtype.kind == "b" or _is_numeric(column):
-                found.append(np.asarray(column, np.float64))
-            elif not families[part].takes_categories:
-                found.append(_as_numbers(column, key, part, families[part]))
-            else:
-                known[key], codes = _codes(column, key, known.get(key))
-                found.append(codes)
-    lengths = {column.shape for column in found}
-    if len(lengths) != 1 or found[0].ndim != 1:
+    parts = [(part, key, _column(table, key)) for part, keys in columns.items() for key in keys]
+    arrays = [_array_of_column(column, key) for _, key, column in parts]
+    lengths = {values.shape for values in arrays}
+    if len(lengths) != 1 or arrays[0].ndim != 1:
         raise ValueError(
             f"observed has columns of shapes {sorted(lengths)}; give columns of one length."
         )
+    for (part, key, column), values in zip(parts, arrays, strict=True):
+        if values.dtype.kind == "b" or _is_numeric(values):
+            found.append(np.asarray(values, np.float64))
+        elif not families[part].takes_categories:
+            found.append(_as_numbers(values, key, part, families[part]))
+        else:
+            known[key], codes = _codes(column, key, known.get(key))
+            found.append(codes)
     return np.column_stack(found), known
 
 
-def _as_numbers(column: Any, key: Any, part: str, family: Component) -> np.ndarray:
-    """Numbers of a column of objects, such as integers with missing entries."""
-    values = np.asarray(column)
-    is_text = any(isinstance(value, str | bytes) for value in values.flat)
+def _as_numbers(values: np.ndarray, key: Any, part: str, family: ComponentFamily) -> np.ndarray:
+    """Convert a column of objects, such as integers with missing entries, to numbers."""
+    is_odd = any(isinstance(value, str | bytes | np.complexfloating | complex) for value in values)
     try:
-        if not is_text:
+        if not is_odd:
             return np.array([_number(value) for value in values.flat], np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         pass
     raise ValueError(
         f"observed has a column {key!r} of {values.dtype}, but its part {part!r} is "
@@ -185,19 +229,21 @@ def _number(value: Any) -> float:
 
 
 def _is_missing(value: Any) -> bool:
-    """Whether an entry is None, NaN, NaT or the missing value of pandas."""
+    """Return whether an entry is None, NaN, NaT or the missing value of pandas."""
     return value is None or str(value) in {"nan", "NaN", "NaT", "<NA>"}
 
 
 def _codes(column: Any, key: Any, known: Sequence[Any] | None) -> tuple[Sequence[Any], np.ndarray]:
     """Return the categories of a column and its codes, NaN where missing."""
+    if isinstance(column, np.ma.MaskedArray):
+        column = without_mask(column)
     values = np.asarray(column, object)
     is_there = np.array([not _is_missing(value) for value in values.flat], bool)
     if known is None:
         declared = getattr(getattr(column, "dtype", None), "categories", None)
-        known = sorted(set(values[is_there])) if declared is None else list(declared)
+        known = _categories(values[is_there], key) if declared is None else list(declared)
     code_of = {category: code for code, category in enumerate(known)}
-    strangers = [value for value in values[is_there] if value not in code_of]
+    strangers = [value for value in values[is_there] if not _is_among(value, code_of)]
     if strangers:
         raise ValueError(
             f"observed has {strangers[0]!r} in column {key!r}, where it was declared with "
@@ -206,3 +252,22 @@ def _codes(column: Any, key: Any, known: Sequence[Any] | None) -> tuple[Sequence
     codes = np.full(len(values), np.nan)
     codes[is_there] = [code_of[value] for value in values[is_there]]
     return known, codes
+
+
+def _categories(values: np.ndarray, key: Any) -> list[Any]:
+    """Different values of a column, in order."""
+    try:
+        return sorted(set(values))
+    except TypeError:  # numbers among strings, or lists
+        kinds = ", ".join(sorted({type(value).__name__ for value in values}))
+        raise ValueError(
+            f"observed has values of type {kinds} in column {key!r}, which have no order; give "
+            "strings or numbers, not both."
+        ) from None
+
+
+def _is_among(value: Any, known: Mapping[Any, int]) -> bool:
+    try:
+        return value in known
+    except TypeError:  # no category is a list
+        return False

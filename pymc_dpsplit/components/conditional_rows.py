@@ -1,4 +1,4 @@
-"""Gaussian rows completed given those of their entries that are present."""
+"""Imputation of missing entries of Gaussian rows, conditional on the observed entries."""
 
 from collections.abc import Iterator
 
@@ -13,27 +13,29 @@ def complete_rows(
     cov: np.ndarray,
     labels: np.ndarray,
 ) -> np.ndarray:
-    """Draw missing entries from their conditional law, docs/method.md, eq. (32).
+    """Draw missing entries from their conditional distribution, docs/method.md, eq. (7.41).
 
     Parameters
     ----------
     rng : numpy.random.Generator
     rows : ndarray of float64, shape (n, D)
-        What stands in missing entries is not used.
+        Values in missing entries are not used.
     is_missing : ndarray of bool, shape (n, D)
     mu, cov : ndarrays of float64, shapes (K, D) and (K, D, D)
-        Of each cluster.
+        Mean and covariance of each cluster.
     labels : ndarray of int, shape (n,)
+        Cluster of each row.
 
     Returns
     -------
     ndarray of float64, shape (n, D)
+        A copy of `rows` with the missing entries drawn.
     """
     complete = rows.copy()
     for members in _groups(labels, is_missing):
         k, holes = labels[members[0]], is_missing[members[0]]
-        # Present features first: their block of the Cholesky factor whitens what is known,
-        # and the rest of it colours the missing ones.
+        # With the observed features first, their block of the Cholesky factor whitens the observed
+        # entries, and the other blocks give the conditional mean and covariance of the missing.
         order = np.argsort(holes, kind="stable")
         n_present = len(holes) - np.count_nonzero(holes)
         present, missing = order[:n_present], order[n_present:]
@@ -46,7 +48,7 @@ def complete_rows(
 
 
 def _groups(labels: np.ndarray, is_missing: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield the rows that have holes, those of one cluster with the same holes together."""
+    """Yield the indices of incomplete rows, grouped by cluster and pattern of missing entries."""
     incomplete = np.flatnonzero(is_missing.any(1))
     kinds = np.column_stack([labels, is_missing])[incomplete]
     _, kind, sizes = np.unique(kinds, axis=0, return_inverse=True, return_counts=True)

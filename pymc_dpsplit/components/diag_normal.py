@@ -2,11 +2,11 @@
 
 Per feature, sigma^2 ~ InvGamma(a0, b0) and mu | sigma^2 ~ N(mu0, sigma^2 / kappa0); see
 Murphy (2007), "Conjugate Bayesian analysis of the Gaussian distribution", section 6, and
-docs/method.md, eq. (21)-(23).
+docs/method.md, eq. (7.1)-(7.3).
 
 Layout.  stats: n, sums (D), sums of squares (D).  params: log normaliser, mu (D),
 1 / sigma (D).  cache: log normaliser, n, then per feature the posterior mean (D) and b_n (D),
-then the log of what removals since it was filled have left of b_n.
+then the log of the relative precision of b_n that is left after removals.
 """
 
 import math
@@ -16,25 +16,32 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from pymc_dpsplit.components import base
-from pymc_dpsplit.components.arguments import positive_vector, real_vector, rows_of
+from pymc_dpsplit.components.arguments import rows_of
 from pymc_dpsplit.components.by_column import ByColumn
-from pymc_dpsplit.components.declaration import Values
+from pymc_dpsplit.components.component_family import Values
+from pymc_dpsplit.components.hyperparameters import (
+    POSITIVE_PER_COLUMN,
+    REAL_PER_COLUMN,
+    Requirements,
+)
+from pymc_dpsplit.components.parameter_laws import draw_gamma
 from pymc_dpsplit.data.blocks import moments_of
 from pymc_dpsplit.kernels.diagonal import fill_log_independent
-from pymc_dpsplit.kernels.jit import kernel
+from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.overrelaxation import overrelax_log_gamma, overrelax_normal
 from pymc_dpsplit.kernels.random import draw_log_gamma
+from pymc_dpsplit.kernels.special import positive_exp
 from pymc_dpsplit.kernels.tiles import load_dense_tile
 from pymc_dpsplit.kernels.views import part_of, row_of
 
 _LOG_2PI = math.log(2.0 * math.pi)
-# Removals that leave less than this of some b_n, all in all, have lost half the digits.
+# If removals leave less than this fraction of some b_n, half of its digits are lost.
 _LEAST_KEPT = 1e-8
 _LOG_LEAST_KEPT = math.log(_LEAST_KEPT)
 
 
 class DiagNormalPrior(NamedTuple):
-    """Hyperparameters per feature, each float64 of shape (D,); `mu0` relative to the shift."""
+    """Hyperparameters per feature, each float64 of shape (D,); `mu0` is relative to the shift."""
 
     shift: np.ndarray
     mu0: np.ndarray
@@ -54,7 +61,7 @@ class DiagNormal(ByColumn):
     mu0 : float or array of shape (D,)
         Mean of the cluster means, in the units of the data.
     kappa0 : float or array of shape (D,)
-        Prior precision of the mean, in observations; positive.
+        Prior precision of the mean, in units of observations; positive.
     a0 : float or array of shape (D,)
         Shape of the inverse gamma; positive.
     b0 : float or array of shape (D,)
@@ -71,24 +78,27 @@ class DiagNormal(ByColumn):
     DiagNormal(mu0=[0.0, 5.0], kappa0=0.1, a0=2.0, b0=1.0)
     """
 
+    requirements: ClassVar[Requirements] = {
+        "mu0": REAL_PER_COLUMN,
+        "kappa0": POSITIVE_PER_COLUMN,
+        "a0": POSITIVE_PER_COLUMN,
+        "b0": POSITIVE_PER_COLUMN,
+    }
     row_ndim: ClassVar[int] = 1
     parameters: ClassVar[dict[str, int]] = {"mu": 1, "sigma": 1}
-    natural_ndims: ClassVar[dict[str, int]] = parameters
-
-    def __init__(self, mu0: Any, kappa0: Any, a0: Any, b0: Any) -> None:
-        super().__init__({"mu0": mu0, "kappa0": kappa0, "a0": a0, "b0": b0})
+    graph_ndims: ClassVar[dict[str, int]] = parameters
 
     @classmethod
     def from_data(cls, observed: Any) -> "DiagNormal":
-        """Weakly informative hyperparameters on the scale of the data.
+        """Return weakly informative hyperparameters on the scale of the data.
 
-        ``mu0`` is the mean and ``kappa0 = 0.1``; ``a0 = 2`` and ``b0`` a tenth of the variance of
-        each feature, so that the prior mean of a cluster's variance is a tenth of the whole.
+        ``mu0`` is the mean of the data and ``kappa0 = 0.1``; ``a0 = 2``, and ``b0`` is a tenth of
+        the variance of each feature, so that this is the prior mean of a cluster's variance.
 
         Parameters
         ----------
         observed : array-like of shape (N, D), or (N,) for `Normal`
-            Finite numbers; entries that are NaN or masked are left out.
+            Finite numbers; NaN or masked entries are ignored.
 
         Returns
         -------
@@ -109,15 +119,6 @@ class DiagNormal(ByColumn):
         if cls.row_ndim == 0:
             mu0, variance = mu0[0], variance[0]
         return cls(mu0=mu0, kappa0=0.1, a0=2.0, b0=0.1 * variance)
-
-    def hyperparameter_ndims(self) -> dict[str, int]:
-        return dict.fromkeys(self.hyperparameters, self.row_ndim)
-
-    def check(self, values: Values, n_features: int) -> dict[str, np.ndarray]:
-        checked = {"mu0": real_vector("mu0", values["mu0"], n_features)}
-        for name in ("kappa0", "a0", "b0"):
-            checked[name] = positive_vector(name, values[name], n_features)
-        return checked
 
     def prior(self, values: Mapping[str, np.ndarray], shift: np.ndarray) -> DiagNormalPrior:
         return DiagNormalPrior(
@@ -140,15 +141,15 @@ class DiagNormal(ByColumn):
     def central(self, values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         return {"mu": values["mu0"], "sigma": np.sqrt(values["b0"] / values["a0"])}
 
-    def log_base(self, natural: Values, values: Values, pt: Any) -> Any:
-        """Log density of mu and sigma, eq. (29)."""
-        mu, sigma = natural["mu"], natural["sigma"]
+    def log_base(self, graph_parameters: Values, values: Values, pt: Any) -> Any:
+        """Return the log density of mu and sigma, eq. (7.38)."""
+        mu, sigma = graph_parameters["mu"], graph_parameters["sigma"]
         mu0, kappa0, a0, b0 = (values[name] for name in ("mu0", "kappa0", "a0", "b0"))
         variance = sigma**2
         log_mu = 0.5 * (pt.log(kappa0) - _LOG_2PI - pt.log(variance)) - (
             0.5 * kappa0 * (mu - mu0) ** 2 / variance
         )
-        # The density of sigma, not of sigma^2: the Jacobian is 2 sigma.
+        # The prior is on sigma^2, the density of sigma: the Jacobian is 2 sigma.
         log_sigma = (
             a0 * pt.log(b0)
             - pt.gammaln(a0)
@@ -159,16 +160,16 @@ class DiagNormal(ByColumn):
         )
         return (log_mu + log_sigma).reshape((mu.shape[0], -1)).sum(axis=1)
 
-    def log_density(self, rows: Any, natural: Values, pt: Any) -> Any:
-        scaled = (rows - natural["mu"]) / natural["sigma"]
-        terms = -0.5 * (scaled**2 + _LOG_2PI) - pt.log(natural["sigma"])
+    def log_density(self, rows: Any, graph_parameters: Values, pt: Any) -> Any:
+        scaled = (rows - graph_parameters["mu"]) / graph_parameters["sigma"]
+        terms = -0.5 * (scaled**2 + _LOG_2PI) - pt.log(graph_parameters["sigma"])
         return terms.reshape((rows.shape[0], -1)).sum(axis=1)
 
     def draw_base(
         self, rng: np.random.Generator, values: Mapping[str, np.ndarray], size: int
     ) -> dict[str, np.ndarray]:
         shape = (size, *values["mu0"].shape)
-        sigma = np.sqrt(values["b0"] / rng.standard_gamma(values["a0"], shape))
+        sigma = np.sqrt(values["b0"] / draw_gamma(rng, values["a0"], shape))
         mu = values["mu0"] + sigma / np.sqrt(values["kappa0"]) * rng.standard_normal(shape)
         return {"mu": mu, "sigma": sigma}
 
@@ -182,15 +183,15 @@ class DiagNormal(ByColumn):
         return mu + sigma * rng.standard_normal(mu.shape)
 
 
-@kernel
+@jitted
 def _posterior(prior, n, total, squares, d):
-    """Posterior mean, kappa_n, a_n and b_n of feature d, eq. (22)."""
+    """Return the posterior mean, kappa_n, a_n and b_n of feature d, eq. (7.2)."""
     kappa_n = prior.kappa0[d] + n
     a_n = prior.a0[d] + 0.5 * n
     if n == 0.0:
         return prior.mu0[d], kappa_n, a_n, prior.b0[d]
     mean = total / n
-    # Rounding must not make the scatter negative: then b_n >= b0 > 0 always.
+    # Rounding must not make the scatter negative, so that b_n >= b0 > 0.
     scatter = max(squares - total * mean, 0.0)
     gap = mean - prior.mu0[d]
     b_n = prior.b0[d] + 0.5 * (scatter + prior.kappa0[d] * n / kappa_n * gap * gap)
@@ -212,7 +213,7 @@ def _tile_size(prior):
     return prior.mu0.shape[0]
 
 
-@base.implements(base.cache_size, DiagNormalPrior)
+@base.implements(base.predictive_size, DiagNormalPrior)
 def _cache_size(prior):
     return 3 + 2 * prior.mu0.shape[0]
 
@@ -241,7 +242,7 @@ def _add_row(prior, data, i, stats):
 
 @base.implements(base.add_groups, DiagNormalPrior)
 def _add_groups(prior, data, members, bounds, stats):
-    """Scalars are added up in registers; of vectors the features already run side by side."""
+    """Sum scalars in registers; for vectors, `add_row` is vectorised over features already."""
     for k in range(stats.shape[0]):
         if data.shape[1] == 1:
             total, squares = 0.0, 0.0
@@ -259,7 +260,7 @@ def _add_groups(prior, data, members, bounds, stats):
 
 @base.implements(base.log_marginal, DiagNormalPrior)
 def _log_marginal(prior, stats):
-    """Log marginal likelihood, eq. (23)."""
+    """Return the log marginal likelihood, eq. (7.3)."""
     n_features = prior.mu0.shape[0]
     n = stats[0]
     total = -0.5 * n * n_features * _LOG_2PI
@@ -280,7 +281,7 @@ def _draw_parameters(prior, stats, rng, params):
             prior, stats[0], stats[1 + d], stats[1 + n_features + d], d
         )
         log_precision = 0.5 * (draw_log_gamma(rng, a_n) - math.log(b_n))
-        precision = math.exp(log_precision)
+        precision = positive_exp(log_precision)
         params[0] += log_precision
         params[1 + d] = mean + rng.standard_normal() / (precision * math.sqrt(kappa_n))
         params[1 + n_features + d] = precision
@@ -298,7 +299,7 @@ def _overrelax_parameters(prior, stats, rng, params):
         x = (params[1 + d] - mean) * precision * math.sqrt(kappa_n)
         y = overrelax_log_gamma(rng, a_n, 2.0 * math.log(precision) + log_b)
         log_precision = 0.5 * (y - log_b)
-        precision = math.exp(log_precision)
+        precision = positive_exp(log_precision)
         params[0] += log_precision
         params[1 + d] = mean + overrelax_normal(rng, x) / (precision * math.sqrt(kappa_n))
         params[1 + n_features + d] = precision
@@ -316,9 +317,9 @@ def _mean_parameters(prior, stats, params):
         params[1 + n_features + d] = precision
 
 
-@kernel
+@jitted
 def _refresh_normaliser(prior, cache):
-    """Recompute the constant of the Student t predictive from n and b_n."""
+    """Recompute the normaliser of the Student t predictive from n and b_n."""
     n_features = prior.mu0.shape[0]
     n = cache[1]
     total = 0.0
@@ -331,7 +332,7 @@ def _refresh_normaliser(prior, cache):
     cache[0] = total
 
 
-@base.implements(base.fill_cache, DiagNormalPrior)
+@base.implements(base.fill_predictive, DiagNormalPrior)
 def _fill_cache(prior, stats, cache):
     n_features = prior.mu0.shape[0]
     cache[1] = stats[0]
@@ -343,7 +344,7 @@ def _fill_cache(prior, stats, cache):
     _refresh_normaliser(prior, cache)
 
 
-@base.implements(base.cache_add, DiagNormalPrior)
+@base.implements(base.predictive_add, DiagNormalPrior)
 def _cache_add(prior, data, i, cache):
     n_features = data.shape[1]
     n = cache[1]
@@ -356,7 +357,7 @@ def _cache_add(prior, data, i, cache):
     _refresh_normaliser(prior, cache)
 
 
-@base.implements(base.cache_remove, DiagNormalPrior)
+@base.implements(base.predictive_remove, DiagNormalPrior)
 def _cache_remove(prior, data, i, cache):
     n_features = data.shape[1]
     n = cache[1]
@@ -372,7 +373,7 @@ def _cache_remove(prior, data, i, cache):
     cache[1] = n - 1.0
     if not kept > _LEAST_KEPT:
         return False
-    # Cancellation adds up over removals: what one leaves inexact the next may expose.
+    # Cancellation accumulates: a later removal can amplify an earlier rounding error.
     cache[-1] += math.log(kept)
     if cache[-1] < _LOG_LEAST_KEPT:
         return False
@@ -382,7 +383,7 @@ def _cache_remove(prior, data, i, cache):
 
 @base.implements(base.log_predictive, DiagNormalPrior)
 def _log_predictive(prior, data, i, cache):
-    """Student t predictive density, eq. (23) as a ratio of marginals."""
+    """Return the Student t log predictive density, eq. (7.3) as a ratio of marginals."""
     n_features = data.shape[1]
     n = cache[1]
     total = cache[0]

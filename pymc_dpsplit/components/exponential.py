@@ -1,34 +1,39 @@
-"""Exponential clusters with gamma priors on the rates: the case of shape one of `gamma`."""
+"""Exponential clusters with gamma priors on the rates: the `gamma` family with shape one."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 
-from pymc_dpsplit.components.arguments import refuse_where, rows_of
-from pymc_dpsplit.components.declaration import Component, Values
+from pymc_dpsplit.components.component_family import Values
 from pymc_dpsplit.components.gamma import Gamma, GammaPrior
+from pymc_dpsplit.components.hyperparameters import A0_B0, Requirements
+from pymc_dpsplit.components.support import NOT_NEGATIVE
 from pymc_dpsplit.data.blocks import moments_of
 
 
 class Exponential(Gamma):
     """Exponential clusters of vectors, with a gamma prior on the rate of each column.
 
-    Per column, ``rate ~ Gamma(a, b)`` with shape a and rate b, and observations of the cluster are
-    ``Exponential(rate)``, with density ``rate exp(-rate x)`` [1]_.  Given the cluster the columns
-    are independent.
+    Per column, ``rate ~ Gamma(a0, b0)`` with shape a0 and rate b0, and observations of the cluster
+    are ``Exponential(rate)``, with density ``rate exp(-rate x)`` [1]_.  The columns are independent
+    given the cluster.
 
     Parameters
     ----------
-    a : float or array of shape (D,)
+    a0 : float or array of shape (D,)
         Shape of the prior of a rate; positive.
-    b : float or array of shape (D,)
+    b0 : float or array of shape (D,)
         Rate of the prior of a rate, in the units of the data; positive.
 
     Notes
     -----
-    Data are numbers from 0, of shape (N, D), a single column as ``observed[:, None]``.  A latent
-    mixture, or data less a mean, is refused: other steps would leave these numbers.
+    Data are non-negative numbers of shape (N, D); give a single column as ``observed[:, None]``.
+    A latent mixture, or data less a mean, is refused, because other step methods would move rows
+    out of the support.
+
+    `from_data` uses ``a0 = 2``, and ``b0`` twice the mean of each column, so that a cluster with
+    the prior mean rate has the mean of the data; the mean of a column of zeros is replaced by 1.
 
     References
     ----------
@@ -37,59 +42,27 @@ class Exponential(Gamma):
     Examples
     --------
     >>> import pymc_dpsplit as dps
-    >>> dps.Exponential(a=1.0, b=[0.5, 2.0])
-    Exponential(a=1.0, b=[0.5, 2.0])
+    >>> dps.Exponential(a0=1.0, b0=[0.5, 2.0])
+    Exponential(a0=1.0, b0=[0.5, 2.0])
     """
 
+    requirements: ClassVar[Requirements] = A0_B0
     examples: ClassVar[tuple[float, float]] = (0.0, 1.0)
     likelihood_arguments: tuple[str, ...] = ()
-
-    def __init__(self, a: Any, b: Any) -> None:
-        Component.__init__(self, {"a": a, "b": b})
+    support = NOT_NEGATIVE
 
     @classmethod
-    def from_data(cls, observed: Any) -> "Exponential":
-        """Weakly informative hyperparameters on the scale of the data.
-
-        ``a = 2`` and ``b`` twice the mean of each column, so that clusters of the mean rate have
-        the mean of the data; that of a column of zeros is taken for 1.
-
-        Parameters
-        ----------
-        observed : array-like of shape (N, D)
-            Numbers from 0; entries that are NaN or masked are left out.
-
-        Returns
-        -------
-        Exponential
-
-        Raises
-        ------
-        ValueError
-            If the data are empty or negative, or all entries of a column are missing.
-
-        Examples
-        --------
-        >>> import pymc_dpsplit as dps
-        >>> dps.Exponential.from_data([[0.0, 3.0], [4.0, 7.0]]).hyperparameters["b"]
-        array([ 4., 10.])
-        """
-        rows = rows_of(observed, cls.row_ndim, may_miss=True)
-        cls(1.0, 1.0).suited_to(rows)
+    def defaults(cls, rows: np.ndarray) -> dict[str, Any]:
         mean, _ = moments_of(rows)
-        return cls(a=2.0, b=2.0 * np.where(mean > 0, mean, 1.0))
-
-    def suited_to(self, rows: np.ndarray) -> "Exponential":
-        refuse_where(lambda x: x < 0, rows, "give numbers from 0, or another component")
-        return self
+        return {"a0": 2.0, "b0": 2.0 * np.where(mean > 0, mean, 1.0)}
 
     def prior(self, values: Mapping[str, np.ndarray], shift: np.ndarray) -> GammaPrior:
-        return GammaPrior(shift, np.ones_like(values["a"]), values["a"], values["b"])
+        return super().prior({"shape": np.ones_like(values["a0"]), **values}, shift)
 
     def _shape(self) -> float:
         return 1.0
 
-    def log_density(self, rows: Any, natural: Values, pt: Any) -> Any:
-        # Not that of shape one, in which the logarithm of a zero is multiplied by zero.
-        rate = natural["rate"]
+    def log_density(self, rows: Any, graph_parameters: Values, pt: Any) -> Any:
+        # The gamma density with shape one would multiply log 0 by zero.
+        rate = graph_parameters["rate"]
         return (pt.log(rate) - rate * rows).sum(axis=1)

@@ -1,4 +1,4 @@
-"""Some features of (hyper)parameters that belong to all of them."""
+"""Restrict (hyper)parameters to a subset of features."""
 
 from collections.abc import Mapping
 
@@ -11,22 +11,22 @@ def take_features(
     features: np.ndarray,
     n_before: int = 0,
 ) -> dict[str, np.ndarray]:
-    """Copy the entries of some features.
+    """Copy the entries of (hyper)parameters that belong to a subset of features.
 
     Parameters
     ----------
     values : mapping
         Name to ndarray.
     ndims : mapping
-        Name to the number of axes of features, each of length D.
+        Name to the number of axes of length D.
     features : ndarray of int, shape (D',)
     n_before : int
-        Number of axes before those of features.
+        Number of axes before those of length D.
 
     Returns
     -------
     dict
-        Name to ndarray, with axes of length D' in the place of D.
+        Name to ndarray, with axes of length D' instead of D.
     """
     taken = {}
     for name, ndim in ndims.items():

@@ -1,7 +1,7 @@
 """Multinomial clusters of vectors of counts, with a Dirichlet prior.
 
-p ~ Dirichlet(beta), and a row of n counts is Multinomial(n, p); n is given.  See Gelman et al.
-(2013), "Bayesian Data Analysis", 3rd edition, section 3.4, and docs/method.md, eq. (60)-(64).
+p ~ Dirichlet(a0), and a row with total n is Multinomial(n, p), given n.  See Gelman et al.
+(2013), "Bayesian Data Analysis", 3rd edition, section 3.4, and docs/method.md, eq. (7.22)-(7.26).
 The kernels are in `components.multinomial_kernels`.
 """
 
@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import special
 
 from pymc_dpsplit.components.arguments import positive_vector, refuse_where, rows_of
 from pymc_dpsplit.components.by_column import DiscreteByColumn
-from pymc_dpsplit.components.declaration import Values
+from pymc_dpsplit.components.component_family import Values
+from pymc_dpsplit.components.graph_functions import log_gamma
 from pymc_dpsplit.components.multinomial_kernels import CountRows, MultinomialPrior
 from pymc_dpsplit.components.prior_counts import prior_counts
 from pymc_dpsplit.components.sparse_counts import (
@@ -27,37 +27,37 @@ from pymc_dpsplit.components.sparse_counts import (
 )
 from pymc_dpsplit.data.blocks import blocks_as_floats, count_where
 from pymc_dpsplit.data.sparse_rows import Rows, SparseRows, column_totals, row_totals
-from pymc_dpsplit.kernels.special import LOG_NOTHING
+from pymc_dpsplit.kernels.special import LOG_ZERO
 
 _TINY = np.finfo(np.float64).tiny
-# Bytes of rows that are drawn at a time; more are refused.
+# Largest number of bytes of rows drawn in one call; more are refused.
 _MOST_DRAWN = 2**31
 
 
 class Multinomial(DiscreteByColumn):
     """Multinomial clusters of rows of counts, dense or sparse, with a Dirichlet prior.
 
-    ``p ~ Dirichlet(beta)``, and a row of the cluster that has n counts in all is
-    ``Multinomial(n, p)``, of density ``n! / (x_1! ... x_V!) p_1^x_1 ... p_V^x_V`` [1]_.  The total
-    n of each row is taken as given: it says nothing about the cluster.
+    ``p ~ Dirichlet(a0)``, and a row of the cluster with total n is ``Multinomial(n, p)``, with
+    density ``n! / (x_1! ... x_V!) p_1^x_1 ... p_V^x_V`` [1]_.  The model conditions on the total n
+    of each row, which does not depend on the cluster.
 
     Parameters
     ----------
-    beta : float or array of shape (V,)
-        Parameters of the Dirichlet, in counts of each column; positive.
+    a0 : float or array of shape (V,)
+        Parameters of the Dirichlet, a pseudo-count for each column; positive.
 
     Notes
     -----
     Data are counts, whole numbers from 0, of shape (N, V): an array, or a SciPy sparse matrix or
-    array of any format.  A sweep takes time in proportion to the entries that are not zero, and no
-    array (N, V) is made of sparse data.  A row without any count is legal; missing entries are
-    refused, as is a latent mixture.
+    array of any format.  The time of a sweep is proportional to the number of non-zero entries, and
+    sparse data are never converted to an array (N, V).  Rows of zeros are legal.  Missing entries
+    and latent mixtures are refused.
 
-    With many columns the parameter ``p`` fills the trace, K times V numbers a draw:
+    With many columns the parameter ``p`` takes most of the trace, K times V numbers per draw.
     ``pm.sample(var_names=["alpha", "x_n_clusters", "x_weights", "x_new_weight"],
-    dpsplit={"keep_labels": True})`` leaves it out and keeps the partition instead.  Rows are drawn
-    (posterior and prior prediction) dense, with the totals of the observed rows; where there are
-    more or fewer rows than observed, with totals drawn from these.
+    dpsplit={"keep_labels": True})`` omits it and records the partition instead.  Posterior and
+    prior prediction draw dense rows with the totals of the observed rows; if their number differs
+    from N, totals are drawn from the observed ones.
 
     References
     ----------
@@ -66,31 +66,32 @@ class Multinomial(DiscreteByColumn):
     Examples
     --------
     >>> import pymc_dpsplit as dps
-    >>> dps.Multinomial(beta=[0.5, 0.5, 1.0])
-    Multinomial(beta=[0.5, 0.5, 1.0])
+    >>> dps.Multinomial(a0=[0.5, 0.5, 1.0])
+    Multinomial(a0=[0.5, 0.5, 1.0])
     """
 
     reads_sparse: ClassVar[bool] = True
     parameters: ClassVar[dict[str, int]] = {"p": 1}
-    natural_ndims: ClassVar[dict[str, int]] = parameters
+    graph_ndims: ClassVar[dict[str, int]] = parameters
 
-    def __init__(self, beta: Any) -> None:
-        super().__init__({"beta": beta})
+    def __init__(self, a0: Any) -> None:
+        self.hyperparameters = {"a0": a0}
         self.totals = np.ones(1, np.int64)
 
     @classmethod
     def from_data(cls, observed: Any) -> "Multinomial":
-        """Hyperparameters under which clusters are of many rows that have something in common.
+        """Return hyperparameters under which clusters consist of many rows with common features.
 
-        ``beta`` is the share of each column in all counts, times a total: four counts for each
-        column, or, if that is less, what a cluster has on average if there are as many as ``alpha
-        = 1`` lets one expect, ``1 + 1/2 + ... + 1/N``.  It is halved until a row by itself gains
-        ``log N`` on average, which is what a cluster of its own costs, or as long as that helps
-        [1]_.  A column of zeros is given the share of half a count.
+        ``a0`` is the relative frequency of each column in all counts, times a total.  The total is
+        the smaller of four counts per column and the average number of counts per cluster, if the
+        number of clusters is its prior mean for ``alpha = 1``, ``1 + 1/2 + ... + 1/N``.  The total
+        is halved until the log density of a row under the prior exceeds that under the prior mean
+        by ``log N`` on average, the cost of a singleton cluster, or until halving no longer
+        increases it [1]_.  A column of zeros is given half a count.
 
-        The total decides how many clusters there are.  In texts, where a word that is in a row
-        once is soon there again, a smaller one makes more and smaller clusters, in the end of
-        single rows: for finer clusters give ``Multinomial`` a fifth of this ``beta``, say.
+        The total determines the number of clusters.  In texts, where words are repeated within a
+        row, a smaller total gives more and smaller clusters, and eventually singletons.  For finer
+        clusters use ``Multinomial`` with, for example, a fifth of this ``a0``.
 
         Parameters
         ----------
@@ -108,12 +109,12 @@ class Multinomial(DiscreteByColumn):
 
         References
         ----------
-        .. [1] docs/method.md, eqs. (150) and (151).
+        .. [1] docs/method.md, eqs. (7.27) and (7.28).
 
         Examples
         --------
         >>> import pymc_dpsplit as dps
-        >>> dps.Multinomial.from_data([[0, 3, 1], [2, 1, 1]]).hyperparameters["beta"]
+        >>> dps.Multinomial.from_data([[0, 3, 1], [2, 1, 1]]).hyperparameters["a0"]
         array([1.33333333, 2.66666667, 1.33333333])
         """
         rows: Rows = (
@@ -121,14 +122,14 @@ class Multinomial(DiscreteByColumn):
             if is_sparse(observed)
             else rows_of(observed, cls.row_ndim, may_miss=True)
         )
-        fitted = cls(1.0).suited_to(rows)
+        fitted = cls(1.0).validate_rows(rows)
         sparse, _ = compressed(rows)
         shares = np.maximum(column_totals(sparse), 0.5)
         shares /= shares.sum()
-        fitted.hyperparameters["beta"] = prior_counts(sparse, shares) * shares
+        fitted.hyperparameters["a0"] = prior_counts(sparse, shares) * shares
         return fitted
 
-    def suited_to(self, rows: Rows) -> "Multinomial":
+    def validate_rows(self, rows: Rows) -> "Multinomial":
         suited = copy.copy(self)
         if isinstance(rows, SparseRows):
             suited.totals = row_totals(rows)
@@ -146,18 +147,18 @@ class Multinomial(DiscreteByColumn):
 
     def arranged(self, rows: Rows) -> CountRows:
         sparse, is_wrong = compressed(rows)
-        coefficients = np.where(is_wrong, LOG_NOTHING, log_coefficients(sparse))
+        coefficients = np.where(is_wrong, LOG_ZERO, log_coefficients(sparse))
         return CountRows(sparse.indptr, sparse.indices, sparse.values, coefficients, sparse.shape)
 
     def check(self, values: Values, n_features: int) -> dict[str, np.ndarray]:
-        return {"beta": positive_vector("beta", values["beta"], n_features)}
+        return {"a0": positive_vector("a0", values["a0"], n_features)}
 
     def prior(self, values: Mapping[str, np.ndarray], shift: np.ndarray) -> MultinomialPrior:
-        beta = values["beta"]
-        return MultinomialPrior(shift, beta, float(beta.sum()))
+        a0 = values["a0"]
+        return MultinomialPrior(shift, a0, float(a0.sum()))
 
     def unpack(self, params: np.ndarray, shift: np.ndarray) -> dict[str, np.ndarray]:
-        # One that underflows would have the logarithm -inf when it is packed again.
+        # If a probability underflowed to 0, `pack` would compute log 0.
         return {"p": np.maximum(np.exp(params[:, 1:]), _TINY)}
 
     def pack(self, parameters: Mapping[str, np.ndarray], shift: np.ndarray) -> np.ndarray:
@@ -165,18 +166,17 @@ class Multinomial(DiscreteByColumn):
         return np.column_stack([np.zeros(len(p)), np.log(p)])
 
     def central(self, values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        return {"p": values["beta"] / values["beta"].sum()}
+        return {"p": values["a0"] / values["a0"].sum()}
 
-    def log_base(self, natural: Values, values: Values, pt: Any) -> Any:
-        """Log density of the probabilities but the last, eq. (60)."""
-        p, beta = natural["p"], values["beta"]
-        normaliser = pt.gammaln(beta.sum()) - pt.gammaln(beta).sum()
-        return normaliser + ((beta - 1.0) * pt.log(p)).sum(axis=1)
+    def log_base(self, graph_parameters: Values, values: Values, pt: Any) -> Any:
+        """Return the log density of all probabilities but the last, eq. (7.22)."""
+        p, a0 = graph_parameters["p"], values["a0"]
+        normaliser = pt.gammaln(a0.sum()) - pt.gammaln(a0).sum()
+        return normaliser + ((a0 - 1.0) * pt.log(p)).sum(axis=1)
 
-    def log_density(self, rows: Any, natural: Values, pt: Any) -> Any:
-        log_gamma = getattr(pt, "gammaln", special.gammaln)  # NumPy itself has none
-        coefficient = log_gamma(rows.sum(axis=1) + 1.0) - log_gamma(rows + 1.0).sum(axis=1)
-        return coefficient + (rows * pt.log(natural["p"])).sum(axis=1)
+    def log_density(self, rows: Any, graph_parameters: Values, pt: Any) -> Any:
+        coefficient = log_gamma(rows.sum(axis=1) + 1.0, pt) - log_gamma(rows + 1.0, pt).sum(axis=1)
+        return coefficient + (rows * pt.log(graph_parameters["p"])).sum(axis=1)
 
     def restrict(
         self, values: Mapping[str, np.ndarray], features: np.ndarray
@@ -191,12 +191,12 @@ class Multinomial(DiscreteByColumn):
     def draw_base(
         self, rng: np.random.Generator, values: Mapping[str, np.ndarray], size: int
     ) -> dict[str, np.ndarray]:
-        beta = values["beta"]
-        # Logarithms of gammas, by G(a) = G(a + 1) U^(1/a): the gammas themselves may all be 0.
-        shape = (size, len(beta))
-        scaled = rng.standard_exponential(shape) / beta
-        log_gamma = np.log(rng.standard_gamma(beta + 1.0, shape)) - scaled
-        p = np.exp(log_gamma - log_gamma.max(1, initial=-np.inf, keepdims=True))
+        a0 = values["a0"]
+        # Log gammas by G(a) = G(a + 1) U^(1/a), since all gammas may underflow to 0.
+        shape = (size, len(a0))
+        scaled = rng.standard_exponential(shape) / a0
+        log_drawn = np.log(rng.standard_gamma(a0 + 1.0, shape)) - scaled
+        p = np.exp(log_drawn - log_drawn.max(1, initial=-np.inf, keepdims=True))
         return {"p": np.maximum(p / p.sum(1, keepdims=True), _TINY)}
 
     def draw_rows(

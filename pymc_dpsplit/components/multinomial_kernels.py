@@ -1,7 +1,7 @@
-"""Kernels of the Multinomial family, docs/method.md, eq. (60)-(64).
+"""Kernels of the Multinomial family, docs/method.md, eq. (7.22)-(7.26).
 
-Rows are compressed; what a kernel does with one takes time in proportion to its entries.  What
-it does with a cluster goes through all V columns once.
+Rows are compressed: the time of an operation on a row is proportional to its number of non-zero
+entries.  An operation on a cluster passes through all V columns once.
 
 Layout.  stats: n, sum of the log coefficients of the rows, sums (V).  params: 0, log p (V).
 cache: total, sums (V).  Sums of counts are exact in float64.
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_dpsplit.components import base, optional
-from pymc_dpsplit.kernels.jit import kernel
+from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.random import draw_log_gamma
 from pymc_dpsplit.kernels.sparse_sums import WIDTH, fill_sums, sum_entries
 from pymc_dpsplit.kernels.special import log_rising
@@ -23,10 +23,10 @@ from pymc_dpsplit.kernels.views import part_of
 
 
 class MultinomialPrior(NamedTuple):
-    """`beta` is float64 of shape (V,), `total` its sum; `shift` is not used."""
+    """`a0` is float64 of shape (V,), `total` its sum; `shift` is not used."""
 
     shift: np.ndarray
-    beta: np.ndarray
+    a0: np.ndarray
     total: float
 
 
@@ -38,7 +38,7 @@ class CountRows(NamedTuple):
     indptr, indices, values : ndarrays of int64, int32, int32
         See `data.sparse_rows.SparseRows`.
     log_coefficients : ndarray of float64, shape (N,)
-        Log multinomial coefficient of each row, or next to -inf where it is not of counts.
+        Log multinomial coefficient of each row, or `LOG_ZERO` for rows that are not counts.
     shape : tuple of int
     """
 
@@ -50,19 +50,19 @@ class CountRows(NamedTuple):
 
 
 class RowsInTile(NamedTuple):
-    """A tile: the data, and which rows of them; shape (TILE,)."""
+    """A tile: the data and the indices (TILE,) of its rows."""
 
     data: CountRows
     rows: np.ndarray
 
 
 class Table(NamedTuple):
-    """Log probabilities of all atoms, WIDTH of them side by side.
+    """Log probabilities of all atoms, interleaved in blocks of WIDTH atoms.
 
     Attributes
     ----------
     constants : ndarray of float64, shape (B * WIDTH,)
-        What is added to the density of each atom.
+        Constant term of the log density of each atom.
     logs : ndarray of float64, shape (B, V, WIDTH)
     """
 
@@ -72,17 +72,17 @@ class Table(NamedTuple):
 
 @base.implements(base.stats_size, MultinomialPrior)
 def _stats_size(prior):
-    return 2 + prior.beta.shape[0]
+    return 2 + prior.a0.shape[0]
 
 
 @base.implements(base.params_size, MultinomialPrior)
 def _params_size(prior):
-    return 1 + prior.beta.shape[0]
+    return 1 + prior.a0.shape[0]
 
 
-@base.implements(base.cache_size, MultinomialPrior)
+@base.implements(base.predictive_size, MultinomialPrior)
 def _cache_size(prior):
-    return 1 + prior.beta.shape[0]
+    return 1 + prior.a0.shape[0]
 
 
 @base.implements(optional.begin_tile, MultinomialPrior)
@@ -99,7 +99,7 @@ def _load_tile(prior, data, rows, tile):
 @base.implements(base.fill_log_density, MultinomialPrior)
 def _fill_log_density(prior, tile, params, out, scratch):
     data = tile.data
-    logs = part_of(params, 1, prior.beta.shape[0])
+    logs = part_of(params, 1, prior.a0.shape[0])
     for t in range(TILE):
         i = tile.rows[t]
         total = sum_entries(data.indices, data.values, data.indptr[i], data.indptr[i + 1], logs)
@@ -108,10 +108,10 @@ def _fill_log_density(prior, tile, params, out, scratch):
 
 @base.implements(optional.find_table, MultinomialPrior)
 def _find_table(prior, params):
-    n_atoms, n_columns = params.shape[0], prior.beta.shape[0]
+    n_atoms, n_columns = params.shape[0], prior.a0.shape[0]
     n_blocks = (n_atoms + WIDTH - 1) // WIDTH
     constants = np.zeros(n_blocks * WIDTH)
-    # In whole cache lines.
+    # Aligned to cache lines.
     n_numbers = n_blocks * n_columns * WIDTH
     roomy = new_scratch((n_numbers + TILE - 1) // TILE)
     roomy[:] = 0.0
@@ -128,7 +128,7 @@ def _find_table(prior, params):
 def _fill_by_table(prior, data, start, stop, table, out):
     rows, places, nothing = new_rows(), np.arange(TILE), np.zeros(WIDTH)
     sums, own = new_scratch(WIDTH).reshape(TILE, WIDTH), new_scratch(1)
-    # All rows pass by one block of atoms, which stays in the cache, before the next.
+    # Atoms in the outer loop, so that one block stays in the cache while all rows are read.
     for block in range(table.logs.shape[0]):
         logs = table.logs[block]
         for tile in range((stop - start + TILE - 1) // TILE):
@@ -154,22 +154,22 @@ def _add_row(prior, data, i, stats):
 
 @base.implements(base.log_marginal, MultinomialPrior)
 def _log_marginal(prior, stats):
-    """Log marginal likelihood, eq. (62)."""
+    """Return the log marginal likelihood, eq. (7.24)."""
     total, n_counts = stats[1], 0.0
-    for v in range(prior.beta.shape[0]):
+    for v in range(prior.a0.shape[0]):
         n = stats[2 + v]
         if n > 0.0:
             n_counts += n
-            total += log_rising(prior.beta[v], n)
+            total += log_rising(prior.a0[v], n)
     return total - log_rising(prior.total, n_counts)
 
 
 @base.implements(base.draw_parameters, MultinomialPrior)
 def _draw_parameters(prior, stats, rng, params):
-    n_columns = prior.beta.shape[0]
+    n_columns = prior.a0.shape[0]
     highest = -np.inf
     for v in range(n_columns):
-        log_gamma = draw_log_gamma(rng, prior.beta[v] + stats[2 + v])
+        log_gamma = draw_log_gamma(rng, prior.a0[v] + stats[2 + v])
         params[1 + v] = log_gamma
         highest = max(highest, log_gamma)
     total = 0.0
@@ -184,37 +184,37 @@ def _draw_parameters(prior, stats, rng, params):
 @base.implements(base.mean_parameters, MultinomialPrior)
 def _mean_parameters(prior, stats, params):
     total = 0.0
-    for v in range(prior.beta.shape[0]):
-        total += prior.beta[v] + stats[2 + v]
+    for v in range(prior.a0.shape[0]):
+        total += prior.a0[v] + stats[2 + v]
     log_total = math.log(total)
     params[0] = 0.0
-    for v in range(prior.beta.shape[0]):
-        params[1 + v] = math.log(prior.beta[v] + stats[2 + v]) - log_total
+    for v in range(prior.a0.shape[0]):
+        params[1 + v] = math.log(prior.a0[v] + stats[2 + v]) - log_total
 
 
-@base.implements(base.fill_cache, MultinomialPrior)
+@base.implements(base.fill_predictive, MultinomialPrior)
 def _fill_cache(prior, stats, cache):
     cache[0] = 0.0
-    for v in range(prior.beta.shape[0]):
+    for v in range(prior.a0.shape[0]):
         cache[0] += stats[2 + v]
         cache[1 + v] = stats[2 + v]
 
 
-@kernel
+@jitted
 def _change(data, i, cache, sign):
-    """Add the counts of an observation, times `sign`, to a cache."""
+    """Add the counts of an observation, multiplied by `sign`, to a cache."""
     for j in range(data.indptr[i], data.indptr[i + 1]):
         by = sign * data.values[j]
         cache[0] += by
         cache[1 + np.int64(data.indices[j])] += by
 
 
-@base.implements(base.cache_add, MultinomialPrior)
+@base.implements(base.predictive_add, MultinomialPrior)
 def _cache_add(prior, data, i, cache):
     _change(data, i, cache, 1.0)
 
 
-@base.implements(base.cache_remove, MultinomialPrior)
+@base.implements(base.predictive_remove, MultinomialPrior)
 def _cache_remove(prior, data, i, cache):
     _change(data, i, cache, -1.0)
     return True
@@ -222,10 +222,10 @@ def _cache_remove(prior, data, i, cache):
 
 @base.implements(base.log_predictive, MultinomialPrior)
 def _log_predictive(prior, data, i, cache):
-    """Dirichlet-multinomial predictive probability, eq. (63)."""
+    """Return the Dirichlet-multinomial log predictive probability, eq. (7.25)."""
     total, n_counts = data.log_coefficients[i], 0.0
     for j in range(data.indptr[i], data.indptr[i + 1]):
         v, n = np.int64(data.indices[j]), np.float64(data.values[j])
         n_counts += n
-        total += log_rising(prior.beta[v] + cache[1 + v], n)
+        total += log_rising(prior.a0[v] + cache[1 + v], n)
     return total - log_rising(prior.total + cache[0], n_counts)

@@ -1,6 +1,6 @@
 """Univariate Gaussian clusters with a normal-inverse-gamma prior.
 
-The one-feature case of `diag_normal`, whose kernels it uses; an observation is a scalar.
+The case D = 1 of `diag_normal`, with the same kernels; an observation is a scalar.
 """
 
 from collections.abc import Mapping
@@ -8,9 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from pymc_dpsplit.components.arguments import positive_scalar, real_scalar
-from pymc_dpsplit.components.declaration import Values
 from pymc_dpsplit.components.diag_normal import DiagNormal, DiagNormalPrior
+from pymc_dpsplit.components.hyperparameters import POSITIVE_NUMBER, REAL_NUMBER, Requirements
 
 
 class Normal(DiagNormal):
@@ -24,7 +23,7 @@ class Normal(DiagNormal):
     mu0 : float
         Mean of the cluster means, in the units of the data.
     kappa0 : float
-        Prior precision of the mean, in observations; positive.
+        Prior precision of the mean, in units of observations; positive.
     a0 : float
         Shape of the inverse gamma; positive.
     b0 : float
@@ -42,15 +41,15 @@ class Normal(DiagNormal):
     Normal(mu0=20.0, kappa0=0.1, a0=2.0, b0=1.0)
     """
 
+    requirements: ClassVar[Requirements] = {
+        "mu0": REAL_NUMBER,
+        "kappa0": POSITIVE_NUMBER,
+        "a0": POSITIVE_NUMBER,
+        "b0": POSITIVE_NUMBER,
+    }
     row_ndim: ClassVar[int] = 0
     parameters: ClassVar[dict[str, int]] = {"mu": 0, "sigma": 0}
-    natural_ndims: ClassVar[dict[str, int]] = parameters
-
-    def check(self, values: Values, n_features: int) -> dict[str, np.ndarray]:
-        checked = {"mu0": np.asarray(real_scalar("mu0", values["mu0"]))}
-        for name in ("kappa0", "a0", "b0"):
-            checked[name] = np.asarray(positive_scalar(name, values[name]))
-        return checked
+    graph_ndims: ClassVar[dict[str, int]] = parameters
 
     def prior(self, values: Mapping[str, np.ndarray], shift: np.ndarray) -> DiagNormalPrior:
         return super().prior({name: np.atleast_1d(v) for name, v in values.items()}, shift)

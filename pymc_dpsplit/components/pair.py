@@ -1,11 +1,11 @@
-"""Kernel operations of two families side by side: columns of a row that are independent.
+"""Kernel operations of a pair of families, each with its own columns of a row.
 
-Given the cluster the first columns of a row belong to one family and the others to another, so
-log densities and log marginals add up, docs/method.md, eq. (90).  Either may be a pair itself,
-and so a product of any number of families nests to the right.
+The first columns of a row belong to one family and the rest to another.  They are independent given
+the cluster, so log densities and log marginals are sums, docs/method.md, eq. (7.19).  Each family
+may itself be a pair; a product of several families nests to the right.
 
-Layout.  stats, params and cache: those of the first, then those of the other.  tile: that of the
-first, that of the other, and room for the densities under the other.
+Layout.  stats, params and cache: those of the first family, then those of the other.  tile: that of
+the first, that of the other, and space for the densities under the other.
 """
 
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from pymc_dpsplit.kernels.views import columns_of, part_of
 
 
 class PairPrior(NamedTuple):
-    """Priors of the first `n_first` columns and of those after them; `shift` is that of all."""
+    """Priors of the first `n_first` columns and of the rest; `shift` is that of all columns."""
 
     shift: np.ndarray
     n_first: int
@@ -41,9 +41,9 @@ def _tile_size(prior):
     return base.tile_size(prior.first) + base.tile_size(prior.other) + 1
 
 
-@base.implements(base.cache_size, PairPrior)
+@base.implements(base.predictive_size, PairPrior)
 def _cache_size(prior):
-    return base.cache_size(prior.first) + base.cache_size(prior.other)
+    return base.predictive_size(prior.first) + base.predictive_size(prior.other)
 
 
 @base.implements(base.load_tile, PairPrior)
@@ -103,32 +103,32 @@ def _mean_parameters(prior, stats, params):
     base.mean_parameters(prior.other, part_of(stats, size_first, size_other), params_other)
 
 
-@base.implements(base.fill_cache, PairPrior)
+@base.implements(base.fill_predictive, PairPrior)
 def _fill_cache(prior, stats, cache):
     size_first, size_other = base.stats_size(prior.first), base.stats_size(prior.other)
-    n_first, n_other = base.cache_size(prior.first), base.cache_size(prior.other)
+    n_first, n_other = base.predictive_size(prior.first), base.predictive_size(prior.other)
     cache_first, cache_other = part_of(cache, 0, n_first), part_of(cache, n_first, n_other)
-    base.fill_cache(prior.first, part_of(stats, 0, size_first), cache_first)
-    base.fill_cache(prior.other, part_of(stats, size_first, size_other), cache_other)
+    base.fill_predictive(prior.first, part_of(stats, 0, size_first), cache_first)
+    base.fill_predictive(prior.other, part_of(stats, size_first, size_other), cache_other)
 
 
-@base.implements(base.cache_add, PairPrior)
+@base.implements(base.predictive_add, PairPrior)
 def _cache_add(prior, data, i, cache):
     n_first, n_other = prior.n_first, data.shape[1] - prior.n_first
-    size_first, size_other = base.cache_size(prior.first), base.cache_size(prior.other)
+    size_first, size_other = base.predictive_size(prior.first), base.predictive_size(prior.other)
     cache_first, cache_other = part_of(cache, 0, size_first), part_of(cache, size_first, size_other)
-    base.cache_add(prior.first, columns_of(data, 0, n_first), i, cache_first)
-    base.cache_add(prior.other, columns_of(data, n_first, n_other), i, cache_other)
+    base.predictive_add(prior.first, columns_of(data, 0, n_first), i, cache_first)
+    base.predictive_add(prior.other, columns_of(data, n_first, n_other), i, cache_other)
 
 
-@base.implements(base.cache_remove, PairPrior)
+@base.implements(base.predictive_remove, PairPrior)
 def _cache_remove(prior, data, i, cache):
     n_first, n_other = prior.n_first, data.shape[1] - prior.n_first
-    size_first, size_other = base.cache_size(prior.first), base.cache_size(prior.other)
+    size_first, size_other = base.predictive_size(prior.first), base.predictive_size(prior.other)
     cache_first, cache_other = part_of(cache, 0, size_first), part_of(cache, size_first, size_other)
-    is_good = base.cache_remove(prior.first, columns_of(data, 0, n_first), i, cache_first)
+    is_good = base.predictive_remove(prior.first, columns_of(data, 0, n_first), i, cache_first)
     return (
-        base.cache_remove(prior.other, columns_of(data, n_first, n_other), i, cache_other)
+        base.predictive_remove(prior.other, columns_of(data, n_first, n_other), i, cache_other)
         and is_good
     )
 
@@ -136,7 +136,7 @@ def _cache_remove(prior, data, i, cache):
 @base.implements(base.log_predictive, PairPrior)
 def _log_predictive(prior, data, i, cache):
     n_first, n_other = prior.n_first, data.shape[1] - prior.n_first
-    size_first, size_other = base.cache_size(prior.first), base.cache_size(prior.other)
+    size_first, size_other = base.predictive_size(prior.first), base.predictive_size(prior.other)
     cache_first, cache_other = part_of(cache, 0, size_first), part_of(cache, size_first, size_other)
     first = base.log_predictive(prior.first, columns_of(data, 0, n_first), i, cache_first)
     other_columns = columns_of(data, n_first, n_other)

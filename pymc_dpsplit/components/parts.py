@@ -1,4 +1,4 @@
-"""Parts of a product: families with names and columns of their own."""
+"""Parts of a product: named families, each with its own columns."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -6,14 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_dpsplit.components.declaration import Component
+from pymc_dpsplit.components.component_family import ComponentFamily
 
 
 class Part(NamedTuple):
-    """A family with its name, and the columns `start` to `stop` that are its own."""
+    """A family with its name and its range of columns, from `start` to before `stop`."""
 
     name: str
-    family: Component
+    family: ComponentFamily
     start: int
     stop: int
 
@@ -22,23 +22,23 @@ class Part(NamedTuple):
         return self.stop - self.start
 
     def own(self, values: Mapping[str, Any], names: Mapping[str, Any]) -> dict[str, Any]:
-        """Those of `values` that are its own, without its name; {} if it is not among them."""
+        """Return the values of this part, without the prefix of its name; {} if there are none."""
         keys = {name: f"{self.name}_{name}" for name in names}
         return {name: values[key] for name, key in keys.items() if key in values}
 
     def named(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Values with its name before theirs."""
+        """Return values with the name of the part as prefix of their names."""
         return {f"{self.name}_{name}": value for name, value in values.items()}
 
 
 def joined(several: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """Put several dicts together."""
+    """Merge dicts."""
     return {name: value for each in several for name, value in each.items()}
 
 
 @contextmanager
 def named_faults(name: str) -> Iterator[None]:
-    """Name the part that a fault is about."""
+    """Add the name of the part to the message of a ValueError."""
     try:
         yield
     except ValueError as error:
@@ -46,11 +46,25 @@ def named_faults(name: str) -> Iterator[None]:
 
 
 def width_of(own: Mapping[str, Any], ndims: Mapping[str, int], n_before: int) -> int:
-    """Return the number of features that values, numerical or symbolic, are of."""
+    """Return the number of features of numerical or symbolic values.
+
+    Parameters
+    ----------
+    own : mapping
+        Name to array or tensor.
+    ndims : mapping
+        Name to number of axes of length D; at least one has such an axis.
+    n_before : int
+        Number of axes before those of length D.
+
+    Returns
+    -------
+    int
+    """
     widths = (getattr(own[name], "type", own[name]).shape for name, ndim in ndims.items() if ndim)
     return int(next(widths)[n_before])
 
 
 def within(part: Part, features: np.ndarray) -> np.ndarray:
-    """Return those of `features` that are columns of a part, counted from its first."""
+    """Return those of `features` that are columns of a part, relative to its first column."""
     return features[(features >= part.start) & (features < part.stop)] - part.start

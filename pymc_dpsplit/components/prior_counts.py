@@ -1,43 +1,43 @@
-"""How many counts a Dirichlet prior of multinomial clusters is worth, chosen from the rows.
+"""Data-dependent choice of the total of the Dirichlet prior of multinomial clusters.
 
-Rows of counts, such as words of texts, differ more than rows of a multinomial distribution do:
-what is in a row once is soon there twice.  The likelier the prior makes single rows, the more
-clusters describe the habits of single rows, not what rows have in common.  See docs/method.md,
-eqs. (150)-(151), and decision 28.
+Rows of counts, such as words of texts, are overdispersed relative to the multinomial: a word that
+occurs once in a row is likely to occur again.  The higher the prior density of single rows, the
+more clusters describe single rows instead of features that rows share.  See docs/method.md,
+eqs. (7.27)-(7.28), and decision 28.
 """
 
 import numpy as np
-from scipy import special
+import scipy
 
 from pymc_dpsplit.data.sparse_rows import SparseRows, row_totals
 
-# Most counts on average over columns: the share of an average column then differs between
-# clusters by half of itself, the standard deviation of the Dirichlet.
+# Largest average pseudo-count per column.  The standard deviation of the share of an average column
+# between clusters is then half of its mean.
 _MOST_PER_COLUMN = 4.0
-# Entries whose densities are computed at a time.
+# Number of entries whose densities are computed at a time.
 _BLOCK_SIZE = 2**20
 
 
 def prior_counts(rows: SparseRows, shares: np.ndarray) -> float:
-    """Choose the sum of the parameters of the Dirichlet, in counts.
+    """Choose the sum of the parameters of the Dirichlet from the data.
 
     Parameters
     ----------
     rows : SparseRows
         Counts.
     shares : ndarray of float64, shape (V,)
-        The mean of the Dirichlet; positive, with sum 1.
+        Mean of the Dirichlet; positive, with sum 1.
 
     Returns
     -------
     float
-        The counts that each of ``E[K]`` clusters has on average, where ``E[K] = 1 + 1/2 + ... +
-        1/N`` is the prior mean of the number of clusters for ``alpha = 1``, but at most four for
-        each column; halved until a row by itself is likelier under the prior than under its mean
-        by a factor of N, as long as that makes rows likelier.
+        The average number of counts per cluster if there are ``1 + 1/2 + ... + 1/N`` clusters, the
+        prior mean for ``alpha = 1``, but at most four per column.  It is halved until the average
+        log density of a row under the prior exceeds that under the prior mean by ``log N``, or
+        until halving no longer increases it.
     """
     n_rows = rows.shape[0]
-    n_clusters = special.digamma(n_rows + 1.0) + np.euler_gamma
+    n_clusters = scipy.special.digamma(n_rows + 1.0) + np.euler_gamma
     per_cluster = max(1.0, float(rows.values.sum(dtype=np.float64)) / n_clusters)
     total = min(per_cluster, _MOST_PER_COLUMN * len(shares))
     gain = mean_gain(rows, shares, total)
@@ -50,7 +50,7 @@ def prior_counts(rows: SparseRows, shares: np.ndarray) -> float:
 
 
 def mean_gain(rows: SparseRows, shares: np.ndarray, total: float) -> float:
-    """Log density of a row under the Dirichlet less that under its mean, on average over rows.
+    """Return the average log ratio of row densities under the Dirichlet and under its mean.
 
     Parameters
     ----------
@@ -72,6 +72,6 @@ def mean_gain(rows: SparseRows, shares: np.ndarray, total: float) -> float:
 
 
 def _log_rising(start: np.ndarray, n: np.ndarray) -> np.ndarray:
-    """Log of ``start * (start + 1) * ... * (start + n - 1)``."""
-    rising: np.ndarray = special.gammaln(start + n) - special.gammaln(start)
+    """Return the log of ``start * (start + 1) * ... * (start + n - 1)``."""
+    rising: np.ndarray = scipy.special.gammaln(start + n) - scipy.special.gammaln(start)
     return rising

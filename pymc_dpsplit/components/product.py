@@ -1,8 +1,7 @@
 """Products: columns of different kinds, independent given the cluster.
 
-The density of a row is the product of those of its parts, docs/method.md, eq. (90); each part is a
-family of its own with some of the columns.  The kernels are those of `pair`, the reading of
-tables that of `columns`.
+The density of a row is the product of the densities of its parts, docs/method.md, eq. (7.19); each
+part is a family with its own columns.  The kernels are in `pair`, and `columns` reads tables.
 """
 
 import copy
@@ -11,16 +10,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from pymc_dpsplit.components.arguments import shown
 from pymc_dpsplit.components.categorical import Categorical
 from pymc_dpsplit.components.columns import (
+    array_of_rows,
     columns_by_kind,
     columns_of_parts,
     encoded_columns,
     is_table,
 )
-from pymc_dpsplit.components.declaration import Component, Values
+from pymc_dpsplit.components.component_family import ComponentFamily, Values
 from pymc_dpsplit.components.diag_normal import DiagNormal
-from pymc_dpsplit.components.non_conjugate import NonConjugate
+from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
 from pymc_dpsplit.components.pair import PairPrior
 from pymc_dpsplit.components.parts import Part, joined, named_faults, width_of, within
 from pymc_dpsplit.components.poisson import Poisson
@@ -33,14 +34,16 @@ def _refuse_parts(parts: Mapping[str, Any]) -> None:
             "dps.Product(height=dps.Normal(...), visits=dps.Poisson(...))."
         )
     for name, family in parts.items():
-        if not isinstance(family, Component):
-            raise ValueError(f"{name}={family!r} is not a component; give a family, as dps.Normal.")
+        if not isinstance(family, ComponentFamily):
+            raise ValueError(
+                f"{name}={shown(family)} is not a component; give a family, as dps.Normal."
+            )
         if family.reads_sparse:
             raise ValueError(
                 f"{name} is {type(family).__name__}, whose columns are not independent and may be "
                 "sparse; give it a mixture of its own, or Poisson instead."
             )
-        if isinstance(family, NonConjugate):
+        if isinstance(family, NonconjugateFamily):
             raise ValueError(
                 f"{name}={family!r} has no conjugate base measure, which parts of a product need; "
                 "give a family such as Normal, or a mixture of this component alone."
@@ -49,71 +52,73 @@ def _refuse_parts(parts: Mapping[str, Any]) -> None:
             raise ValueError(f"{name} is itself a product; give its parts to this one directly.")
 
 
-class Product(Component):
-    """Clusters of rows with columns of different kinds, each kind with a family of its own.
+class Product(ComponentFamily):
+    """Clusters of rows with columns of different kinds, each kind with its own family.
 
-    Given the cluster, the parts of a row are independent: the density of a row is the product of
-    those of its parts, and the base measure the product of theirs.
+    The parts of a row are independent given the cluster: the density of a row is the product of the
+    densities of its parts, and the base measure is the product of theirs.
 
     Parameters
     ----------
     columns : dict, optional
-        Name of each part to its columns, a name or number or a list of them.  By default, of a
-        data frame or dict that has a column with the name of each part, a part has that one; else
-        parts have columns in the order in which they are given: as many as their
-        hyperparameters have, and one part with plain numbers the rest.  By position only, so
-        that a part may have any name.
-    **parts : Component
+        Name of each part to its columns: a name, a position or a list of them.  By default, each
+        part takes the column of its own name, if the data are a data frame or dict with such a
+        column for every part.  Otherwise the parts take columns in the order in which they are
+        given: each as many as its hyperparameters imply, and at most one part whose
+        hyperparameters are plain numbers takes the rest.  This argument is positional only, so that
+        a part may have any name.
+    **parts : ComponentFamily
         The families, by names of your choice; `Normal` takes one column, the others one or more.
 
     Raises
     ------
     ValueError
-        If there is no part, or one is not a family or itself a product.
+        If there is no part, or a part is not a family, is a product or non-conjugate, or reads
+        sparse rows (`Multinomial`).
 
     Notes
     -----
-    Hyperparameters and cluster parameters have the names of their parts before their own:
-    ``x_height_mu`` in the trace of a mixture ``x`` with a part ``height``.  Strings and pandas
-    categories become codes, in alphabetical order or in their own, where the part is
-    `Categorical`; truth values become zeros and ones.  Entries may be missing where they may be in
-    the parts.  `pm.Data` and `pm.set_data` take the numbers, columns in the order of the parts.
+    Names of hyperparameters and cluster parameters are prefixed by the name of their part:
+    ``x_height_mu`` in the trace of a mixture ``x`` with a part ``height``.  In a `Categorical` part
+    strings become codes in alphabetical order, and pandas categories in their own order; booleans
+    become zeros and ones.  Entries may be missing if the part allows it.  `pm.Data` and
+    `pm.set_data` take numbers, with columns in the order of the parts.
 
     Examples
     --------
     >>> import pymc_dpsplit as dps
     >>> dps.Product(
     ...     height=dps.Normal(mu0=170.0, kappa0=0.1, a0=2.0, b0=100.0),
-    ...     visits=dps.Poisson(a=1.0, b=0.5),
+    ...     visits=dps.Poisson(a0=1.0, b0=0.5),
     ... )
-    Product(height=Normal(mu0=170.0, kappa0=0.1, a0=2.0, b0=100.0), visits=Poisson(a=1.0, b=0.5))
+    Product(height=Normal(mu0=170.0, kappa0=0.1, a0=2.0, b0=100.0), visits=Poisson(a0=1.0, b0=0.5))
     """
 
     row_ndim: ClassVar[int] = 1
 
     def __init__(self, columns: Mapping[str, Any] | None = None, /, **parts: Any) -> None:
         _refuse_parts(parts)
-        self.families: dict[str, Component] = dict(parts)
+        self.families: dict[str, ComponentFamily] = dict(parts)
         self.columns = columns_of_parts(columns, parts)
         self.categories: dict[Any, Sequence[Any]] = {}
         self._widths: dict[str, int] | None = None
         self._describe()
 
     def _describe(self) -> None:
-        """Derive from the families what others read off the product."""
+        """Set the attributes of the product from those of its families."""
         parts = [Part(name, family, 0, 0) for name, family in self.families.items()]
         self.hyperparameters = joined(part.named(part.family.hyperparameters) for part in parts)
-        # No dimension has the length of a row: those of the parts are dimensions of their own.
+        # No axis has the length D of a row: the axes of parts have lengths and names of their own.
         self.parameters = joined(  # type: ignore[misc]
             part.named(dict.fromkeys(part.family.parameters, 0)) for part in parts
         )
-        self.natural_ndims = joined(  # type: ignore[misc]
-            part.named(dict.fromkeys(part.family.natural_ndims, 0)) for part in parts
+        self.graph_ndims = joined(  # type: ignore[misc]
+            part.named(dict.fromkeys(part.family.graph_ndims, 0)) for part in parts
         )
         self.is_discrete = any(part.family.is_discrete for part in parts)  # type: ignore[misc]
         self.is_bounded = any(part.family.is_bounded for part in parts)  # type: ignore[misc]
-        held = [part.named(dict.fromkeys(part.family.likelihood_arguments)) for part in parts]
-        self.likelihood_arguments = tuple(joined(held))
+        fixed = [part.named(dict.fromkeys(part.family.likelihood_arguments)) for part in parts]
+        self.likelihood_arguments = tuple(joined(fixed))
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{name}={family!r}" for name, family in self.families.items())
@@ -121,11 +126,12 @@ class Product(Component):
 
     @classmethod
     def from_data(cls, observed: Any) -> "Product":
-        """Parts by the kinds of the columns, each with weakly informative hyperparameters.
+        """Return a product with a part for each kind of column, with weak default priors.
 
-        Of a data frame, columns of floats become ``numeric``, a `DiagNormal`; of integers that are
-        not negative ``count``, a `Poisson`; of strings, categories and truth values
-        ``category``, a `Categorical`.  An array is all ``numeric``.
+        In a data frame, columns of floats, and of integers some of which are negative, form the
+        part ``numeric``, a `DiagNormal`; other columns of integers ``count``, a `Poisson`; columns
+        of strings, categories and booleans ``category``, a `Categorical`.  An array is a
+        single part ``numeric``.
 
         Parameters
         ----------
@@ -162,6 +168,7 @@ class Product(Component):
     def read_table(self, observed: Any) -> tuple["Product", Any]:
         if not is_table(observed) and self.columns is None:
             return self, observed
+        observed = observed if is_table(observed) else array_of_rows(observed)
         columns = columns_of_parts(self.columns, self.families, observed)
         if columns is None:
             columns = self._columns_in_order(observed)
@@ -176,12 +183,12 @@ class Product(Component):
         return {part.name: keys[part.start : part.stop] for part in self._parts(len(keys))}
 
     def _parts(self, n_features: int) -> list[Part]:
-        """Parts with their columns, of rows with so many.
+        """Return the parts with their columns, for rows of D = `n_features`.
 
         Raises
         ------
         ValueError
-            If the columns cannot be shared out.
+            If the columns cannot be assigned to the parts.
         """
         widths = self._widths or self._declared_widths()
         open_parts = [name for name, width in widths.items() if width is None]
@@ -210,15 +217,19 @@ class Product(Component):
     def _declared_widths(self) -> dict[str, int | None]:
         if self.columns is not None:
             return {name: len(keys) for name, keys in self.columns.items()}
-        return {name: family.declared_features() for name, family in self.families.items()}
+        widths = {}
+        for name, family in self.families.items():
+            with named_faults(name):
+                widths[name] = family.declared_features()
+        return widths
 
     def _present(
         self, values: Mapping[str, Any], names: str, n_before: int
     ) -> Iterator[tuple[Part, dict[str, Any]]]:
-        """Parts of which there are values, with these; the others were restricted away.
+        """Yield the parts that have values, with these; `restrict` may have removed other parts.
 
-        `names` is the attribute that lists what the values are of, `n_before` the number of axes
-        they have before those of features.
+        `names` is the attribute of the family that lists the names of the values, and `n_before`
+        the number of axes before those of length D.
         """
         start = 0
         for name, family in self.families.items():
@@ -241,19 +252,23 @@ class Product(Component):
         copied._describe()
         return copied
 
-    def sized(self, n_features: int) -> "Product":
-        sized = copy.copy(self)
+    def for_n_features(self, n_features: int) -> "Product":
+        for_n_features = copy.copy(self)
         parts = self._parts(n_features)
-        sized._widths = {part.name: part.width for part in parts}
-        sized.families = {part.name: part.family.sized(part.width) for part in parts}
-        sized._describe()
-        return sized
+        for_n_features._widths = {part.name: part.width for part in parts}
+        for_n_features.families = {
+            part.name: part.family.for_n_features(part.width) for part in parts
+        }
+        for_n_features._describe()
+        return for_n_features
 
-    def suited_to(self, rows: np.ndarray) -> "Product":
-        suited = self.sized(rows.shape[1])
+    def validate_rows(self, rows: np.ndarray) -> "Product":
+        suited = self.for_n_features(rows.shape[1])
         for part in suited._parts(rows.shape[1]):
             with named_faults(part.name):
-                suited.families[part.name] = part.family.suited_to(rows[:, part.start : part.stop])
+                suited.families[part.name] = part.family.validate_rows(
+                    rows[:, part.start : part.stop]
+                )
         suited._describe()
         return suited
 
@@ -261,15 +276,15 @@ class Product(Component):
         parts = self._parts(len(means))
         return np.concatenate([p.family.support_point(means[p.start : p.stop]) for p in parts])
 
-    def stand_ins(self, n_features: int) -> dict[str, Any]:
+    def example_hyperparameters(self, n_features: int) -> dict[str, Any]:
         parts = self._parts(n_features)
-        return joined(part.named(part.family.stand_ins(part.width)) for part in parts)
+        return joined(part.named(part.family.example_hyperparameters(part.width)) for part in parts)
 
     def _owner(self, name: str) -> tuple[Part, str]:
-        """Part that a (hyper)parameter belongs to, and the name it has there."""
+        """Return the part that a (hyper)parameter belongs to, and its name in that part."""
         for part, family in self.families.items():
             own = name.removeprefix(f"{part}_")
-            names = (family.hyperparameters, family.parameters, family.natural_ndims)
+            names = (family.hyperparameters, family.parameters, family.graph_ndims)
             if own != name and any(own in known for known in names):
                 width = (self._widths or {}).get(part) or 0
                 return Part(part, family, 0, width), own
@@ -286,10 +301,10 @@ class Product(Component):
 
     def shape_of(self, name: str, ndim: int, n_features: int) -> tuple[int, ...]:
         owner, own = self._owner(name)
-        # Where parameters alone are known, so are the widths, but not that of all together.
+        # `n_features` may be unknown when only parameters are given, but the widths are known.
         n_known = sum(self._widths.values()) if self._widths else n_features
         part = next(part for part in self._parts(n_known) if part.name == owner.name)
-        ndims = part.family.parameters | part.family.natural_ndims
+        ndims = part.family.parameters | part.family.graph_ndims
         ndim = ndims.get(own, ndim)
         return part.family.shape_of(own, ndim, part.width)
 
@@ -324,8 +339,8 @@ class Product(Component):
         return parameters
 
     def _n_params(self, part: Part) -> int:
-        """Length of the parameters of a part as kernels have them, found by packing some."""
-        values = part.family.check(part.family.stand_ins(part.width), part.width)
+        """Return the length of the kernel parameters of a part, found by packing an example."""
+        values = part.family.check(part.family.example_hyperparameters(part.width), part.width)
         central = {name: value[None] for name, value in part.family.central(values).items()}
         return part.family.pack(central, np.zeros(part.width)).shape[1]
 
@@ -337,22 +352,22 @@ class Product(Component):
         parts = self._present(values, "hyperparameter_ndims", 0)
         return joined(part.named(part.family.central(own)) for part, own in parts)
 
-    def natural(self, parameters: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    def graph_parameters(self, parameters: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         parts = self._present(parameters, "parameters", 1)
-        return joined(part.named(part.family.natural(own)) for part, own in parts)
+        return joined(part.named(part.family.graph_parameters(own)) for part, own in parts)
 
-    def log_base(self, natural: Values, values: Values, pt: Any) -> Any:
-        """Log density of the base measure: the sum of those of the parts, eq. (90)."""
-        parts = self._present(natural, "natural_ndims", 1)
+    def log_base(self, graph_parameters: Values, values: Values, pt: Any) -> Any:
+        """Return the log density of the base measure, the sum over the parts, eq. (7.19)."""
+        parts = self._present(graph_parameters, "graph_ndims", 1)
         return sum(
             part.family.log_base(own, part.own(values, part.family.hyperparameter_ndims()), pt)
             for part, own in parts
         )
 
-    def log_density(self, rows: Any, natural: Values, pt: Any) -> Any:
-        """Log density of each row: the sum of those of its parts, eq. (90)."""
+    def log_density(self, rows: Any, graph_parameters: Values, pt: Any) -> Any:
+        """Return the log density of each row, the sum over its parts, eq. (7.19)."""
         total: Any = 0.0
-        for part, own in self._present(natural, "natural_ndims", 1):
+        for part, own in self._present(graph_parameters, "graph_ndims", 1):
             columns = rows[:, part.start : part.stop]
             columns = columns if part.family.row_ndim else columns[:, 0]
             total = total + part.family.log_density(columns, own, pt)
@@ -361,7 +376,7 @@ class Product(Component):
     def restrict(
         self, values: Mapping[str, np.ndarray], features: np.ndarray
     ) -> dict[str, np.ndarray]:
-        """Return the hyperparameters of some columns, ascending; none of parts without any."""
+        """Return the hyperparameters of ascending columns, without parts that have none of them."""
         kept: dict[str, np.ndarray] = {}
         for part, own in self._present(values, "hyperparameter_ndims", 0):
             chosen = within(part, features)

@@ -1,9 +1,9 @@
-"""Counts as a SciPy sparse matrix, or as an array, brought to one sparse form."""
+"""Conversion of counts from a SciPy sparse matrix or an array to `SparseRows`."""
 
 from typing import Any
 
 import numpy as np
-from scipy import sparse, special
+import scipy
 
 from pymc_dpsplit.data.blocks import blocks_of
 from pymc_dpsplit.data.sparse_rows import Rows, SparseRows, plain, row_of_each, row_totals
@@ -13,12 +13,12 @@ MOST = 2**31 - 1
 
 
 def is_sparse(observed: Any) -> bool:
-    """Whether a value is a sparse matrix or array of SciPy, of any format."""
-    return bool(sparse.issparse(observed))
+    """Return whether a value is a sparse matrix or array of SciPy, of any format."""
+    return bool(scipy.sparse.issparse(observed))
 
 
 def rows_of_sparse(observed: Any) -> SparseRows:
-    """Check a sparse matrix of counts and compress it row by row.
+    """Check a sparse matrix of counts and convert it to compressed rows.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def rows_of_sparse(observed: Any) -> SparseRows:
     Returns
     -------
     SparseRows
-        Of arrays of its own: entries that stand twice are added up, zeros left out.
+        A copy, with duplicate entries summed and zeros omitted.
 
     Raises
     ------
@@ -44,7 +44,7 @@ def rows_of_sparse(observed: Any) -> SparseRows:
             f"observed is sparse of dtype {observed.dtype}, which is not numeric; give counts, "
             "whole numbers from 0."
         )
-    rows = sparse.csr_array(observed, dtype=np.float64, copy=True)
+    rows = scipy.sparse.csr_array(observed, dtype=np.float64, copy=True)
     rows.sum_duplicates()
     _refuse_entries(rows)
     rows.eliminate_zeros()
@@ -77,12 +77,12 @@ def _refuse_entries(rows: Any) -> None:
 
 
 def is_no_count(values: np.ndarray) -> np.ndarray:
-    """Where numbers are no counts; NaN is one."""
+    """Return where numbers are not counts, that is, whole numbers from 0 to `MOST`."""
     return (values < 0) | (values > MOST) | (values != np.floor(values))
 
 
 def compressed(rows: Rows) -> tuple[SparseRows, np.ndarray]:
-    """Compress rows, and say which of them hold something that is no count.
+    """Compress rows, and return which of them contain entries that are not counts.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def compressed(rows: Rows) -> tuple[SparseRows, np.ndarray]:
     Returns
     -------
     SparseRows
-        Without what is no count.
+        The counts; other entries are omitted.
     is_wrong : ndarray of bool, shape (N,)
     """
     if isinstance(rows, SparseRows):
@@ -112,7 +112,16 @@ def compressed(rows: Rows) -> tuple[SparseRows, np.ndarray]:
 
 
 def log_coefficients(rows: SparseRows) -> np.ndarray:
-    """Log multinomial coefficient (N,) of each row: log n! less log x! of each of its counts."""
-    factorials = special.gammaln(rows.values + 1.0)
+    """Return the log multinomial coefficient log n! - sum(log x!) of each row.
+
+    Parameters
+    ----------
+    rows : SparseRows
+
+    Returns
+    -------
+    ndarray of float64, shape (N,)
+    """
+    factorials = scipy.special.gammaln(rows.values + 1.0)
     own = np.bincount(row_of_each(rows), weights=factorials, minlength=rows.shape[0])
-    return special.gammaln(row_totals(rows) + 1.0) - own
+    return scipy.special.gammaln(row_totals(rows) + 1.0) - own

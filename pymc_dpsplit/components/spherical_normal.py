@@ -1,12 +1,12 @@
 """Gaussian clusters with one variance for all features and a normal-inverse-gamma prior.
 
 sigma^2 ~ InvGamma(a0, b0) and mu | sigma^2 ~ N(mu0, sigma^2 / kappa0 I); see Murphy (2007),
-"Conjugate Bayesian analysis of the Gaussian distribution", section 6, with n D squares in the place
-of n, and docs/method.md, eq. (67)-(68).
+"Conjugate Bayesian analysis of the Gaussian distribution", section 6, with n D squares instead of
+n, and docs/method.md, eq. (7.29)-(7.30).
 
 Layout.  stats: n, sums (D), sum of squares over all features.  params: log normaliser, mu (D),
-1 / sigma once for each feature (D), as the density of independent features reads it.  cache: log
-normaliser, n, b_n, the log of what removals since it was filled have left of b_n, mean (D).
+1 / sigma repeated for each feature (D), the form that `fill_log_independent` reads.  cache: log
+normaliser, n, b_n, the log of the relative precision of b_n left after removals, mean (D).
 """
 
 import math
@@ -16,24 +16,27 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from pymc_dpsplit.components import base
-from pymc_dpsplit.components.arguments import positive_scalar, real_vector, rows_of
+from pymc_dpsplit.components.arguments import rows_of
 from pymc_dpsplit.components.by_column import ByColumn
-from pymc_dpsplit.components.declaration import Values
+from pymc_dpsplit.components.component_family import Values
+from pymc_dpsplit.components.hyperparameters import POSITIVE_NUMBER, REAL_PER_COLUMN, Requirements
+from pymc_dpsplit.components.parameter_laws import draw_gamma
 from pymc_dpsplit.data.blocks import moments_of
 from pymc_dpsplit.kernels.diagonal import fill_log_independent
-from pymc_dpsplit.kernels.jit import kernel
+from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.random import draw_log_gamma
+from pymc_dpsplit.kernels.special import positive_exp
 from pymc_dpsplit.kernels.tiles import load_dense_tile
 from pymc_dpsplit.kernels.views import part_of
 
 _LOG_2PI = math.log(2.0 * math.pi)
-# Removals that leave less than this of b_n, all in all, have lost half the digits.
+# If removals leave less than this fraction of b_n, half of its digits are lost.
 _LEAST_KEPT = 1e-8
 _LOG_LEAST_KEPT = math.log(_LEAST_KEPT)
 
 
 class SphericalNormalPrior(NamedTuple):
-    """Hyperparameters for kernels; `mu0` (D,) relative to the shift of the data."""
+    """Hyperparameters for kernels; `mu0` (D,) is relative to the shift of the data."""
 
     shift: np.ndarray
     mu0: np.ndarray
@@ -54,7 +57,7 @@ class SphericalNormal(ByColumn):
     mu0 : float or array of shape (D,)
         Mean of the cluster means, in the units of the data.
     kappa0 : float
-        Prior precision of the mean, in observations; positive.
+        Prior precision of the mean, in units of observations; positive.
     a0 : float
         Shape of the inverse gamma; positive.
     b0 : float
@@ -62,7 +65,7 @@ class SphericalNormal(ByColumn):
 
     Notes
     -----
-    Features should have one unit and scale: a cluster is a ball.  Use `DiagNormal` otherwise.
+    Features should share one unit and scale, as clusters are spherical; otherwise use `DiagNormal`.
 
     References
     ----------
@@ -76,24 +79,28 @@ class SphericalNormal(ByColumn):
     SphericalNormal(mu0=[0.0, 5.0], kappa0=0.1, a0=2.0, b0=1.0)
     """
 
+    requirements: ClassVar[Requirements] = {
+        "mu0": REAL_PER_COLUMN,
+        "kappa0": POSITIVE_NUMBER,
+        "a0": POSITIVE_NUMBER,
+        "b0": POSITIVE_NUMBER,
+    }
     row_ndim: ClassVar[int] = 1
     parameters: ClassVar[dict[str, int]] = {"mu": 1, "sigma": 0}
-    natural_ndims: ClassVar[dict[str, int]] = parameters
-
-    def __init__(self, mu0: Any, kappa0: Any, a0: Any, b0: Any) -> None:
-        super().__init__({"mu0": mu0, "kappa0": kappa0, "a0": a0, "b0": b0})
+    graph_ndims: ClassVar[dict[str, int]] = parameters
 
     @classmethod
     def from_data(cls, observed: Any) -> "SphericalNormal":
-        """Weakly informative hyperparameters on the scale of the data.
+        """Return weakly informative hyperparameters on the scale of the data.
 
-        ``mu0`` is the mean and ``kappa0 = 0.1``; ``a0 = 2`` and ``b0`` a tenth of the variance of a
-        feature, averaged over features, which then is the prior mean of a cluster's variance.
+        ``mu0`` is the mean of the data and ``kappa0 = 0.1``; ``a0 = 2``, and ``b0`` is a tenth of
+        the variance of a feature, averaged over features, so that this is the prior mean of a
+        cluster's variance.
 
         Parameters
         ----------
         observed : array-like of shape (N, D)
-            Finite numbers; entries that are NaN or masked are left out.
+            Finite numbers; NaN or masked entries are ignored.
 
         Returns
         -------
@@ -112,15 +119,6 @@ class SphericalNormal(ByColumn):
         """
         mu0, variance = moments_of(rows_of(observed, cls.row_ndim, may_miss=True))
         return cls(mu0=mu0, kappa0=0.1, a0=2.0, b0=0.1 * float(variance.mean()))
-
-    def hyperparameter_ndims(self) -> dict[str, int]:
-        return {"mu0": 1, "kappa0": 0, "a0": 0, "b0": 0}
-
-    def check(self, values: Values, n_features: int) -> dict[str, np.ndarray]:
-        checked = {"mu0": real_vector("mu0", values["mu0"], n_features)}
-        for name in ("kappa0", "a0", "b0"):
-            checked[name] = np.asarray(positive_scalar(name, values[name]))
-        return checked
 
     def prior(self, values: Mapping[str, np.ndarray], shift: np.ndarray) -> SphericalNormalPrior:
         kappa0, a0, b0 = (float(values[name]) for name in ("kappa0", "a0", "b0"))
@@ -141,27 +139,27 @@ class SphericalNormal(ByColumn):
     def central(self, values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         return {"mu": values["mu0"], "sigma": np.sqrt(values["b0"] / values["a0"])}
 
-    def log_base(self, natural: Values, values: Values, pt: Any) -> Any:
-        """Log density of mu and sigma, eq. (67)."""
-        mu, sigma = natural["mu"], natural["sigma"]
+    def log_base(self, graph_parameters: Values, values: Values, pt: Any) -> Any:
+        """Return the log density of mu and sigma, eq. (7.29)."""
+        mu, sigma = graph_parameters["mu"], graph_parameters["sigma"]
         mu0, kappa0, a0, b0 = (values[name] for name in ("mu0", "kappa0", "a0", "b0"))
         d, variance = mu.shape[1], sigma**2
         squared = ((mu - mu0) ** 2).sum(axis=1)
         log_mu = 0.5 * (d * (pt.log(kappa0) - _LOG_2PI - pt.log(variance)))
         log_mu = log_mu - 0.5 * kappa0 * squared / variance
-        # The density of sigma, not of sigma^2: the Jacobian is 2 sigma.
+        # The prior is on sigma^2, the density of sigma: the Jacobian is 2 sigma.
         log_sigma = a0 * pt.log(b0) - pt.gammaln(a0) - (a0 + 1.0) * pt.log(variance) - b0 / variance
         return log_mu + log_sigma + math.log(2.0) + pt.log(sigma)
 
-    def log_density(self, rows: Any, natural: Values, pt: Any) -> Any:
-        mu, sigma = natural["mu"], natural["sigma"]
+    def log_density(self, rows: Any, graph_parameters: Values, pt: Any) -> Any:
+        mu, sigma = graph_parameters["mu"], graph_parameters["sigma"]
         squared = ((rows - mu) ** 2).sum(axis=1)
         return -0.5 * squared / sigma**2 - rows.shape[1] * (pt.log(sigma) + 0.5 * _LOG_2PI)
 
     def draw_base(
         self, rng: np.random.Generator, values: Mapping[str, np.ndarray], size: int
     ) -> dict[str, np.ndarray]:
-        sigma = np.sqrt(values["b0"] / rng.standard_gamma(values["a0"], size))
+        sigma = np.sqrt(values["b0"] / draw_gamma(rng, values["a0"], size))
         noise = rng.standard_normal((size, len(values["mu0"])))
         width = sigma / np.sqrt(values["kappa0"])
         return {"mu": values["mu0"] + width[:, None] * noise, "sigma": sigma}
@@ -176,9 +174,9 @@ class SphericalNormal(ByColumn):
         return mu + sigma[:, None] * rng.standard_normal(mu.shape)
 
 
-@kernel
+@jitted
 def _posterior(prior, stats):
-    """kappa_n, a_n and b_n, eq. (68)."""
+    """Return kappa_n, a_n and b_n, eq. (7.30)."""
     d, n = prior.mu0.shape[0], stats[0]
     kappa_n, a_n = prior.kappa0 + n, prior.a0 + 0.5 * n * d
     if n == 0.0:
@@ -188,11 +186,11 @@ def _posterior(prior, stats):
         mean = stats[1 + j] / n
         scatter -= stats[1 + j] * mean
         gaps += (mean - prior.mu0[j]) ** 2
-    # Rounding must not make the scatter negative: then b_n >= b0 > 0 always.
+    # Rounding must not make the scatter negative, so that b_n >= b0 > 0.
     return kappa_n, a_n, prior.b0 + 0.5 * (max(scatter, 0.0) + prior.kappa0 * n / kappa_n * gaps)
 
 
-@kernel
+@jitted
 def _posterior_mean(prior, stats, j):
     return (prior.kappa0 * prior.mu0[j] + stats[1 + j]) / (prior.kappa0 + stats[0])
 
@@ -212,7 +210,7 @@ def _tile_size(prior):
     return prior.mu0.shape[0]
 
 
-@base.implements(base.cache_size, SphericalNormalPrior)
+@base.implements(base.predictive_size, SphericalNormalPrior)
 def _cache_size(prior):
     return 4 + prior.mu0.shape[0]
 
@@ -242,7 +240,7 @@ def _add_row(prior, data, i, stats):
 
 @base.implements(base.log_marginal, SphericalNormalPrior)
 def _log_marginal(prior, stats):
-    """Log marginal likelihood, eq. (68)."""
+    """Return the log marginal likelihood, eq. (7.30)."""
     d = prior.mu0.shape[0]
     kappa_n, a_n, b_n = _posterior(prior, stats)
     total = 0.5 * d * (math.log(prior.kappa0 / kappa_n) - stats[0] * _LOG_2PI)
@@ -250,10 +248,10 @@ def _log_marginal(prior, stats):
     return total + prior.a0 * math.log(prior.b0) - a_n * math.log(b_n)
 
 
-@kernel
+@jitted
 def _set_precision(log_precision, d, params):
     params[0] = d * (log_precision - 0.5 * _LOG_2PI)
-    precision = math.exp(log_precision)
+    precision = positive_exp(log_precision)
     for j in range(d):
         params[1 + d + j] = precision
     return precision
@@ -278,16 +276,16 @@ def _mean_parameters(prior, stats, params):
         params[1 + j] = _posterior_mean(prior, stats, j)
 
 
-@kernel
+@jitted
 def _refresh_normaliser(prior, cache):
-    """Recompute the constant of the Student t predictive from n and b_n."""
+    """Recompute the normaliser of the Student t predictive from n and b_n."""
     d, n = prior.mu0.shape[0], cache[1]
     kappa_n, a_n = prior.kappa0 + n, prior.a0 + 0.5 * n * d
     cache[0] = math.lgamma(a_n + 0.5 * d) - math.lgamma(a_n)
     cache[0] -= 0.5 * d * (_LOG_2PI + math.log(cache[2] * (kappa_n + 1.0) / kappa_n))
 
 
-@base.implements(base.fill_cache, SphericalNormalPrior)
+@base.implements(base.fill_predictive, SphericalNormalPrior)
 def _fill_cache(prior, stats, cache):
     _, _, cache[2] = _posterior(prior, stats)
     cache[1] = stats[0]
@@ -297,7 +295,7 @@ def _fill_cache(prior, stats, cache):
     _refresh_normaliser(prior, cache)
 
 
-@kernel
+@jitted
 def _squared_gap(prior, data, i, cache):
     squared = 0.0
     for j in range(data.shape[1]):
@@ -306,13 +304,13 @@ def _squared_gap(prior, data, i, cache):
     return squared
 
 
-@kernel
+@jitted
 def _move_mean(prior, data, i, weight, cache):
     for j in range(data.shape[1]):
         cache[4 + j] += weight * (data[i, j] - prior.shift[j] - cache[4 + j])
 
 
-@base.implements(base.cache_add, SphericalNormalPrior)
+@base.implements(base.predictive_add, SphericalNormalPrior)
 def _cache_add(prior, data, i, cache):
     kappa_n = prior.kappa0 + cache[1]
     cache[2] += 0.5 * kappa_n / (kappa_n + 1.0) * _squared_gap(prior, data, i, cache)
@@ -321,7 +319,7 @@ def _cache_add(prior, data, i, cache):
     _refresh_normaliser(prior, cache)
 
 
-@base.implements(base.cache_remove, SphericalNormalPrior)
+@base.implements(base.predictive_remove, SphericalNormalPrior)
 def _cache_remove(prior, data, i, cache):
     kappa_n, before = prior.kappa0 + cache[1], cache[2]
     cache[2] -= 0.5 * kappa_n / (kappa_n - 1.0) * _squared_gap(prior, data, i, cache)
@@ -330,7 +328,7 @@ def _cache_remove(prior, data, i, cache):
     kept = cache[2] / before
     if not kept > _LEAST_KEPT:
         return False
-    # Cancellation adds up over removals: what one leaves inexact the next may expose.
+    # Cancellation accumulates: a later removal can amplify an earlier rounding error.
     cache[3] += math.log(kept)
     if cache[3] < _LOG_LEAST_KEPT:
         return False
@@ -340,7 +338,7 @@ def _cache_remove(prior, data, i, cache):
 
 @base.implements(base.log_predictive, SphericalNormalPrior)
 def _log_predictive(prior, data, i, cache):
-    """Student t predictive density, eq. (68) as a ratio of marginals."""
+    """Return the Student t log predictive density, eq. (7.30) as a ratio of marginals."""
     d, kappa_n = data.shape[1], prior.kappa0 + cache[1]
     a_n = prior.a0 + 0.5 * cache[1] * d
     scale = cache[2] * (kappa_n + 1.0) / kappa_n

@@ -1,1 +1,1 @@
-"""Observations as arrays: read in blocks, kept where they are, never written to."""
+"""Storage of observations: arrays read in blocks, not copied if possible, and read-only."""

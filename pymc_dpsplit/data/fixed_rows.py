@@ -1,4 +1,4 @@
-"""Observations that nobody changes: views that cannot be written to, shared instead of copied."""
+"""Read-only arrays of observations, which are shared instead of copied."""
 
 from pathlib import Path
 from typing import Any, override
@@ -7,10 +7,10 @@ import numpy as np
 
 
 def read_only(rows: Any) -> np.ndarray:
-    """Return rows in the one form in which kernels take them.
+    """Return rows in the only memory layout that kernels are compiled for.
 
-    numba compiles a kernel anew for arrays that may be written to and for those that may not,
-    for each order of their axes and for each type.
+    numba compiles a kernel separately for writeable and read-only arrays, for each memory order and
+    for each dtype.
 
     Parameters
     ----------
@@ -19,7 +19,7 @@ def read_only(rows: Any) -> np.ndarray:
     Returns
     -------
     ndarray
-        A view, or a copy if `rows` are not contiguous by rows; cannot be written to.
+        A read-only view, or a copy if `rows` are not C-contiguous.
     """
     view = np.ascontiguousarray(rows).view(np.ndarray)
     view.flags.writeable = False
@@ -27,10 +27,10 @@ def read_only(rows: Any) -> np.ndarray:
 
 
 class FixedRows(np.ndarray):
-    """An array that cannot be written to, so that nobody needs a copy of it.
+    """A read-only array that need not be copied.
 
-    What copies arrays to be safe, as PyTensor does with data, gets the array itself.  One that
-    lies in a memory map is pickled as the name of the file and a place in it.
+    Its copy is the array itself, for instance when PyTensor copies data for safety.  A view of a
+    memory map is pickled as the name of the file and an offset.
     """
 
     @override
@@ -52,19 +52,28 @@ class FixedRows(np.ndarray):
 
 
 def _copied(array: FixedRows) -> FixedRows:
-    """Return the array itself, or a copy of what came of arithmetic with one."""
+    """Return the array itself, or a copy if it is the result of arithmetic."""
     return array.copy() if array.flags.writeable else array
 
 
 def fixed(rows: np.ndarray) -> FixedRows:
-    """View of an array that cannot be written to, of the same shape."""
+    """Return a read-only view of an array."""
     view: FixedRows = rows.view(FixedRows)
     view.flags.writeable = False
     return view
 
 
 def memory_map_of(array: Any) -> np.memmap | None:
-    """Return the map that an array is a view of, as `numpy.memmap` made it, or None."""
+    """Return the `numpy.memmap` that an array is a view of, or None.
+
+    Parameters
+    ----------
+    array : array-like
+
+    Returns
+    -------
+    memmap or None
+    """
     while isinstance(array, np.ndarray):
         if isinstance(array, np.memmap) and not isinstance(array.base, np.ndarray):
             return array
@@ -73,9 +82,9 @@ def memory_map_of(array: Any) -> np.memmap | None:
 
 
 def _place_in_file(array: np.ndarray) -> tuple[str, int] | None:
-    """Path of the file that holds an array, and where it begins there; None if there is none."""
+    """Return path and offset of the file that contains an array, or None."""
     root = memory_map_of(array)
-    # What was written to a map in mode "c" is in memory alone.
+    # Changes of a memory map in mode "c" are in memory only.
     if root is None or root.mode == "c" or root.filename is None:
         return None
     path = Path(root.filename)

@@ -1,4 +1,4 @@
-"""Rows of which only the numbers that are not zero are stored."""
+"""Sparse rows, of which only the non-zero entries are stored."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 class SparseRows(NamedTuple):
-    """Rows (N, V) of whole numbers, compressed row by row; nobody writes to them.
+    """Rows (N, V) of whole numbers in compressed row storage; must not be modified.
 
     Attributes
     ----------
@@ -15,9 +15,9 @@ class SparseRows(NamedTuple):
     indices : ndarray of int32, shape (M,)
         Column of each entry, ascending within a row.
     values : ndarray of int32, shape (M,)
-        None is zero.
+        Non-zero entries.
     shape : tuple of int
-        (N, V), as of an array.
+        (N, V).
     """
 
     indptr: np.ndarray
@@ -27,7 +27,7 @@ class SparseRows(NamedTuple):
 
     @property
     def parts(self) -> list[np.ndarray]:
-        """The arrays, in order."""
+        """Return the three arrays in order."""
         return [self.indptr, self.indices, self.values]
 
 
@@ -35,30 +35,39 @@ Rows = np.ndarray | SparseRows
 
 
 def row_of_each(rows: SparseRows) -> np.ndarray:
-    """Row (M,) to which each entry belongs."""
+    """Return the row (M,) of each entry."""
     return np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
 
 
 def row_totals(rows: SparseRows) -> np.ndarray:
-    """Sum (N,) of each row, as int64."""
+    """Return the sum (N,) of each row, as int64."""
     running = np.concatenate(([0], np.cumsum(rows.values, dtype=np.int64)))
     return running[rows.indptr[1:]] - running[rows.indptr[:-1]]
 
 
 def column_totals(rows: SparseRows) -> np.ndarray:
-    """Sum (V,) of each column, as float64."""
+    """Return the sum (V,) of each column, as float64."""
     return np.bincount(rows.indices, weights=rows.values, minlength=rows.shape[1])
 
 
 def as_array(rows: SparseRows) -> np.ndarray:
-    """Write the zeros out: an array of float64, shape (N, V)."""
+    """Return the rows as a dense array of float64, shape (N, V)."""
     out = np.zeros(rows.shape)
     out[row_of_each(rows), rows.indices] = rows.values
     return out
 
 
 def plain(rows: SparseRows) -> SparseRows:
-    """Return the rows with arrays as kernels take them: not of a subclass, not to be written to."""
+    """Return the rows with arrays for kernels: read-only, and not of a subclass of ndarray.
+
+    Parameters
+    ----------
+    rows : SparseRows
+
+    Returns
+    -------
+    SparseRows
+    """
     views = [part.view(np.ndarray) for part in rows.parts]
     for view in views:
         view.flags.writeable = False

@@ -1,1 +1,1 @@
-"""Point estimates of the partition, without sampling: MAP-DPM and DP-means."""
+"""Point estimates of the partition without sampling: MAP-DPM and DP-means."""

@@ -1,4 +1,4 @@
-"""DP-means: clusters by distance alone, as many as their cost allows."""
+"""DP-means: clustering by distance, with the number of clusters set by a penalty."""
 
 import warnings
 from dataclasses import dataclass, replace
@@ -6,28 +6,27 @@ from typing import Any
 
 import numpy as np
 
-from pymc_dpsplit.components.arguments import positive_scalar, rows_of
+from pymc_dpsplit.components.arguments import check_integer, positive_scalar, rows_of
 from pymc_dpsplit.data.blocks import column_means
 from pymc_dpsplit.estimates.numbering import largest_first
 from pymc_dpsplit.kernels.centres import descend_by_centres, farthest_first
-from pymc_dpsplit.options import check_integer
 
 
 @dataclass(frozen=True, eq=False)
 class DPMeansClusters:
-    """What `dp_means` found.
+    """Result of `dp_means`.
 
     Attributes
     ----------
     labels : ndarray of int64, shape (N,)
-        Cluster of each row, 0 the largest.
+        Cluster of each row; cluster 0 is the largest.
     centres : ndarray of float64, shape (K, D), or (K,) if rows are scalars
     objective : float
-        Sum of squared distances from the centres plus penalty times K, docs/method.md, eq. (128).
+        Sum of squared distances from the centres plus penalty times K, docs/method.md, eq. (12.4).
     n_iterations : int
-        Passes over the rows in the best restart.
+        Number of passes over the rows in the best restart.
     objectives : ndarray of float64, shape (n_restarts,)
-        What each restart ended with.
+        Final objective of each restart.
     """
 
     labels: np.ndarray
@@ -43,31 +42,34 @@ class DPMeansClusters:
 
 
 def dp_means(
-    X: Any,  # noqa: N803
+    observed: Any,
     penalty: float,
     *,
     n_restarts: int = 10,
     max_iterations: int = 500,
     random_seed: Any = None,
 ) -> DPMeansClusters:
-    """Cluster rows by distance, with as many clusters as the cost of one allows [1]_.
+    """Cluster rows by distance, with a penalty on the number of clusters [1]_.
 
-    A k-means that founds a cluster at every row whose squared distance from all centres exceeds
-    the penalty.  It depends on the units of the columns, and has no notion of how likely a
-    cluster is; the partition may serve as a start,
+    The algorithm is a k-means that adds a cluster at every row whose squared distance from all
+    centres exceeds the penalty.  The result depends on the units of the columns and does not
+    estimate the posterior.  The partition can serve as a starting point,
     ``pm.sample(dpsplit={"start_labels": found})``.
 
     Parameters
     ----------
-    X : array-like, shape (N,) or (N, D)
-        Rows, complete; float32 stays where it is, as do memory maps.
+    observed : array-like, shape (N,) or (N, D)
+        Rows without missing entries.  C-contiguous arrays of float64 or float32, and memory maps
+        of them, are not copied.
     penalty : float
-        Cost of a cluster, in squared units of `X`; positive.  `dp_means_penalty` suggests one.
+        Cost of a cluster, in squared units of `observed`; positive.  `dp_means_penalty` suggests
+        one.
     n_restarts : int
-        Runs, of which the best is returned: the first as published, from the mean of all rows and
-        in their order; each further one from one of them and in a random order.
+        Number of runs; the best one is returned.  The first run starts at the mean of all rows
+        and visits the rows in order, as published; the others start at a random row and visit
+        the rows in random order.
     max_iterations : int
-        Most passes over the rows in a run.
+        Maximum number of passes over the rows in a run.
     random_seed : int or numpy.random.Generator, optional
 
     Returns
@@ -77,7 +79,7 @@ def dp_means(
     Raises
     ------
     ValueError
-        If an argument is out of range, or `X` is not of complete numbers.
+        If an argument is out of range, or `observed` has missing or non-numeric entries.
 
     Warns
     -----
@@ -87,7 +89,7 @@ def dp_means(
     References
     ----------
     .. [1] Kulis & Jordan (2012), Revisiting k-means: New Algorithms via Bayesian Nonparametrics,
-       ICML; docs/method.md, eq. (128).
+       ICML; docs/method.md, eq. (12.4).
 
     Examples
     --------
@@ -96,7 +98,7 @@ def dp_means(
     >>> found.labels, found.n_clusters
     (array([1, 1, 0, 0, 0]), 2)
     """
-    rows = _checked_rows(X)
+    rows = _checked_rows(observed)
     cost = positive_scalar("penalty", penalty)
     check_integer("n_restarts", n_restarts, 1)
     check_integer("max_iterations", max_iterations, 1)
@@ -121,19 +123,21 @@ def dp_means(
         )
     labels, order = largest_first(best.labels)
     centres = best.centres[order]
-    return replace(best, labels=labels, centres=centres[:, 0] if np.ndim(X) == 1 else centres)
+    return replace(
+        best, labels=labels, centres=centres[:, 0] if np.ndim(observed) == 1 else centres
+    )
 
 
-def dp_means_penalty(X: Any, n_clusters: int) -> float:  # noqa: N803
-    """Suggest a penalty for `dp_means` from the number of clusters that is expected [1]_.
+def dp_means_penalty(observed: Any, n_clusters: int) -> float:
+    """Suggest a penalty for `dp_means` from the expected number of clusters [1]_.
 
-    Starting from the mean, the row farthest from all points taken so far is taken, `n_clusters`
-    times; the squared distance of the last is the penalty.  The number of clusters found
-    may differ.
+    Starting from the mean, the row farthest from all points selected so far is selected,
+    `n_clusters` times; the squared distance of the last one is the penalty.  `dp_means` may find
+    another number of clusters.
 
     Parameters
     ----------
-    X : array-like, shape (N,) or (N, D)
+    observed : array-like, shape (N,) or (N, D)
     n_clusters : int
         From 1 to N.
 
@@ -144,47 +148,45 @@ def dp_means_penalty(X: Any, n_clusters: int) -> float:  # noqa: N803
     Raises
     ------
     ValueError
-        If an argument is out of range, or so many rows coincide that the penalty would be 0.
+        If an argument is out of range, or if there are too few distinct rows for a positive
+        penalty.
 
     References
     ----------
     .. [1] Kulis & Jordan (2012), Revisiting k-means: New Algorithms via Bayesian Nonparametrics,
-       ICML, section 4.1; docs/method.md, eq. (129).
+       ICML, section 4.1; docs/method.md, eq. (12.5).
 
     Examples
     --------
     >>> import pymc_dpsplit as dps
-    >>> X = [0.0, 0.2, 5.0, 5.2, 5.4]
-    >>> dps.dp_means(X, dps.dp_means_penalty(X, 2)).n_clusters
+    >>> observed = [0.0, 0.2, 5.0, 5.2, 5.4]
+    >>> dps.dp_means(observed, dps.dp_means_penalty(observed, 2)).n_clusters
     2
     """
-    rows = _checked_rows(X)
+    rows = _checked_rows(observed)
     check_integer("n_clusters", n_clusters, 1)
     if n_clusters > len(rows):
         raise ValueError(
-            f"n_clusters={n_clusters} exceeds the {len(rows)} rows of X; give at most as many."
+            f"n_clusters={n_clusters} exceeds the {len(rows)} rows of observed; give no more."
         )
     penalty = float(farthest_first(rows, n_clusters))
     if penalty == 0.0:
         raise ValueError(
-            f"n_clusters={n_clusters} exceeds the number of different rows in X; give fewer."
+            f"n_clusters={n_clusters} exceeds the number of different rows in observed; give fewer."
         )
     return penalty
 
 
 def _checked_rows(observed: Any) -> np.ndarray:
-    """Rows (N, D) as kernels take them."""
+    """Rows in the form that kernels take, shape (N, D)."""
     ndim = np.ndim(observed) if hasattr(observed, "ndim") else _depth_of(observed)
     if ndim not in (1, 2):
-        raise ValueError(f"X has {ndim} dimensions; give shape (N,) or (N, D).")
-    try:
-        return rows_of(observed, ndim - 1)
-    except ValueError as error:
-        raise ValueError(str(error).replace("observed", "X")) from None
+        raise ValueError(f"observed has {ndim} dimensions; give shape (N,) or (N, D).")
+    return rows_of(observed, ndim - 1)
 
 
 def _depth_of(nested: Any) -> int:
-    """Number of dimensions of nested lists; that of a table if they are ragged, to be refused."""
+    """Number of dimensions of nested lists; 2 for ragged ones, which are rejected later."""
     try:
         return np.ndim(nested)
     except ValueError:

@@ -1,4 +1,4 @@
-"""`find_map`: the partition, and concentration, at a mode of their posterior."""
+"""`find_map`: partition and concentration at a mode of their posterior."""
 
 import warnings
 from collections.abc import Iterator, Mapping
@@ -7,52 +7,54 @@ from typing import Any
 
 import numpy as np
 from pymc.initial_point import make_initial_point_fn
-from pymc.model import Model, modelcontext
+from pymc.model import Model
 
 from pymc_dpsplit import sampler
-from pymc_dpsplit.components.arguments import as_floats
-from pymc_dpsplit.components.declaration import Component
-from pymc_dpsplit.components.given import given
-from pymc_dpsplit.components.non_conjugate import NonConjugate
-from pymc_dpsplit.data.blocks import column_means
+from pymc_dpsplit.components.arguments import as_floats, check_integer
+from pymc_dpsplit.components.component_family import ComponentFamily
+from pymc_dpsplit.components.fixed_hyperparameters import with_values
+from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
+from pymc_dpsplit.data.blocks import column_centres
 from pymc_dpsplit.estimates.climbing import AlphaPrior, Summit, climb
 from pymc_dpsplit.estimates.numbering import largest_first
-from pymc_dpsplit.moves.conditional_modes import plug_in_parameters
+from pymc_dpsplit.moves.collapsed.conditional_modes import plug_in_parameters
 from pymc_dpsplit.moves.partition import log_joint
+from pymc_dpsplit.moves.partition_law import dirichlet_process
 from pymc_dpsplit.moves.start import draw_n_start
-from pymc_dpsplit.options import check_integer
 from pymc_dpsplit.variables import (
     MixtureVariables,
     concentration_prior,
+    evaluator_of_points,
     find_mixtures,
-    reader_of_points,
+    model_of_context,
+    refuse_initial_values,
 )
 
 
 @dataclass(frozen=True, eq=False)
 class MapPartition:
-    """What `find_map` found; clusters by decreasing size.
+    """Result of `find_map`; clusters by decreasing size.
 
     Attributes
     ----------
     var_name : str
         Name of the mixture.
     labels : ndarray of int64, shape (N,)
-        Cluster of each observation, 0 the largest.
+        Cluster of each observation; cluster 0 is the largest.
     alpha : float
-        The concentration: given, or at its mode.
+        The concentration, given or at its mode.
     log_joint : float
-        Log density of data and partition given alpha, what the sampler records as
+        Log density of data and partition given alpha, which the sampler records as
         ``{name}_log_joint``.  Its negative is the NLL of the reference.
     weights : ndarray of float64, shape (K,)
-        Posterior means of the weights given the partition; the rest is `new_weight`.
+        Posterior means of the weights given the partition; they sum to 1 - `new_weight`.
     parameters : dict of ndarray, each (K, ...)
-        Plug-in estimates given the partition: posterior means of ``mu``, ``rate`` and ``p``,
-        and scales of which the inverse square, or inverse, is the posterior mean precision.
+        Plug-in estimates given the partition: posterior means of ``mu``, ``rate`` and ``p``; scales
+        are those whose inverse square, or inverse matrix, is the posterior mean precision.
     n_iterations : int
-        Sweeps of the best restart.
+        Number of sweeps in the best restart.
     log_joints : ndarray of float64, shape (n_restarts,)
-        Where each restart ended; if few are near the highest, more restarts may find a higher
+        Final value of each restart; if few are near the highest, more restarts may find a higher
         one.
     """
 
@@ -72,7 +74,7 @@ class MapPartition:
 
     @property
     def new_weight(self) -> float:
-        """Posterior mean of the weight of everything not yet seen."""
+        """Posterior mean of the weight of the remainder."""
         return self.alpha / (len(self.labels) + self.alpha)
 
 
@@ -88,30 +90,30 @@ def find_map(
 ) -> MapPartition:
     """Find a partition of high posterior density by MAP-DPM, much faster than by sampling [1]_.
 
-    Weights and parameters are integrated out.  Each observation in turn joins the cluster in
-    which it is likeliest, or founds one, until none moves; then clusters that are better
-    joined are.  The best of several restarts is returned.  It is a mode and no summary of the
-    posterior: it says nothing of other partitions, and misses small clusters that most draws
-    have.
+    Weights and parameters are integrated out.  Each observation in turn joins its likeliest
+    cluster, or founds a new one, until none moves; then pairs of clusters are merged if this
+    increases the joint density.  The best of several restarts is returned.  It is a mode and does
+    not summarise the posterior: it says nothing about other partitions, and misses small clusters
+    that most draws have.
 
     Parameters
     ----------
     model : pymc.Model, optional
-        By default the one of the context.
+        By default the model of the context.
     var_name : str, optional
-        Name of the mixture; needed when the model has several.
+        Name of the mixture; required if the model has several.
     alpha : float or sequence of float, optional
-        Concentration instead of the model's; of several, the one with the highest
-        `log_joint` is taken.  By default the model's: a number as it is, and a variable
-        at its mode, jointly with the partition.
+        Concentration that replaces the model's; of several values, the one with the highest
+        `log_joint` is returned.  By default the model's concentration is used: a number as it is,
+        a variable at its mode, jointly with the partition.
     n_restarts : int
-        The first starts from one cluster and takes the observations as they stand; each
-        further one has a random order and a random start.
+        Number of restarts.  The first starts from one cluster and visits the observations in
+        order; the others have a random start and a random order.
     max_iterations : int
-        Most sweeps in a restart.
+        Maximum number of sweeps in a restart.
     initvals : dict, optional
         Values of other variables, as in `pm.sample`.  Hyperparameters that are variables are
-        held there, by default at PyMC's initial point, and so is an alpha that depends
+        fixed at these values, by default at PyMC's initial point, and so is an alpha that depends
         on more than one variable.
     random_seed : int or numpy.random.Generator, optional
 
@@ -132,14 +134,14 @@ def find_map(
 
     Notes
     -----
-    ``pm.sample(dpsplit={"start_labels": found})`` starts the chains here.  They then all start
-    alike, so that R-hat no longer tells when all miss the same region: for inference prefer
-    the over-dispersed starts of the default.
+    ``pm.sample(dpsplit={"start_labels": found})`` starts the chains from the result.  All chains
+    then start from the same partition, and R-hat does not detect a region that all of them miss.
+    For inference prefer the over-dispersed starting points of the default.
 
     References
     ----------
     .. [1] Raykov, Boukouvalas & Little (2014), Simple approximate MAP inference for Dirichlet
-       processes, arXiv 1411.0939; docs/method.md, eq. (125)-(127).
+       processes, arXiv 1411.0939; docs/method.md, eq. (12.1)-(12.3).
 
     Examples
     --------
@@ -151,7 +153,7 @@ def find_map(
     >>> found.n_clusters, found.labels
     (2, array([0, 0, 1]))
     """
-    model = modelcontext(model)
+    model = model_of_context(model)
     check_integer("n_restarts", n_restarts, 1)
     check_integer("max_iterations", max_iterations, 1)
     candidates = None if alpha is None else _checked_candidates(alpha)
@@ -172,32 +174,35 @@ def find_map(
 
 @dataclass(frozen=True, eq=False)
 class _Problem:
-    """What is climbed: a target with its mixture, and the prior of alpha if that moves."""
+    """Target of a climb with its mixture, and the prior of alpha unless alpha is fixed."""
 
     mixture: MixtureVariables
-    component: Component
+    component: ComponentFamily
     shift: np.ndarray
     target: sampler.Target
     prior: AlphaPrior | None = None
     value: float = np.nan
 
     def at(self, alpha: float) -> "_Problem":
-        """The same with alpha fixed."""
-        return replace(self, target=self.target._replace(alpha=alpha), prior=None)
+        """Copy of the problem with alpha fixed."""
+        return replace(self, target=self._target_at(alpha), prior=None)
+
+    def _target_at(self, alpha: float) -> sampler.Target:
+        return self.target._replace(law=dirichlet_process(alpha))
 
     def climb_all(self, n_starts: int, max_iterations: int, seed: int) -> tuple[Summit, np.ndarray]:
-        """Climb from several starts; the best, and the log joint density at the end of each."""
+        """Climb from several starts; return the best result and the final log joint densities."""
         best, log_joints = None, []
         for labels, rows in _starts(self.target, n_starts, np.random.default_rng(seed)):
             end = climb(self.target, labels, rows, max_iterations, self.prior, self.value)
-            log_joints.append(log_joint(self.target.prior, end.state.stats, end.alpha))
+            log_joints.append(log_joint(self._target_at(end.alpha), end.state.stats))
             if best is None or end.objective > best.objective:
                 best = end
         assert best is not None
         return best, np.array(log_joints)
 
     def result(self, best: Summit, log_joints: np.ndarray) -> MapPartition:
-        """Present the best of several climbs."""
+        """Convert the best of several climbs to the user's form."""
         prior = self.target.prior
         labels, order = largest_first(best.state.labels)
         stats = best.state.stats[order]
@@ -205,7 +210,7 @@ class _Problem:
             var_name=self.mixture.name,
             labels=labels,
             alpha=best.alpha,
-            log_joint=float(log_joint(prior, stats, best.alpha)),
+            log_joint=float(log_joint(self._target_at(best.alpha), stats)),
             weights=stats[:, 0] / (len(labels) + best.alpha),
             parameters=self.component.unpack(plug_in_parameters(prior, stats), self.shift),
             n_iterations=len(best.path),
@@ -224,11 +229,11 @@ def _checked_candidates(alpha: Any) -> np.ndarray:
 
 
 def _complete_mixture(model: Model, var_name: str | None) -> MixtureVariables:
-    """The mixture of this name, whose observations are data and nothing else."""
+    """Return the mixture of this name; raise ValueError unless it has complete data."""
     mixtures = find_mixtures(model)
     if var_name is None and len(mixtures) == 1:
         (var_name,) = mixtures
-    if var_name not in mixtures:
+    if not isinstance(var_name, str) or var_name not in mixtures:
         known = ", ".join(mixtures) or "none"
         raise ValueError(f"var_name={var_name!r} is no mixture of the model; it has {known}.")
     mixture = mixtures[var_name]
@@ -247,25 +252,33 @@ def _problem_of(
     initvals: Mapping[str, Any] | None,
     rng: np.random.Generator,
 ) -> _Problem:
-    """Read prior, data and concentration off a model at its initial point."""
-    if isinstance(mixture.component, NonConjugate):
+    """Read prior, data and concentration from a model at its initial point."""
+    if isinstance(mixture.component, NonconjugateFamily):
         raise ValueError(
             f"{mixture.name} is of {mixture.component!r}, whose parameters cannot be integrated "
             "out, as find_map does; use pm.sample, or a family such as Normal."
         )
-    reader = reader_of_points(mixture, model, {})
-    if not reader.rows_are_fixed:
+    evaluator = evaluator_of_points(mixture, model, {})
+    if not evaluator.rows_are_fixed:
         raise ValueError(
             f"the observations of {mixture.name} depend on other variables, and find_map needs "
             "data; give those less an estimate of what depends on others, or use pm.sample."
         )
+    refuse_initial_values(initvals, model, by_chain=False)
     overrides: Any = None if initvals is None else dict(initvals)
-    point = make_initial_point_fn(model=model, overrides=overrides)(int(rng.integers(2**31)))
-    reading = reader.read(point)
-    shift = column_means(reading.rows)
-    component = given(mixture.component, reading.values)
-    prior = component.prior(reading.values, shift)
-    target = sampler.Target(prior, component.arranged(reading.rows), reading.alpha)
+    try:
+        start = make_initial_point_fn(model=model, overrides=overrides)
+    except KeyError as error:
+        raise ValueError(
+            f"initvals holds {error}, which is no variable of the model; leave it out."
+        ) from None
+    point = start(int(rng.integers(2**31)))
+    conditioning = evaluator.read(point)
+    shift = column_centres(conditioning.rows)
+    component = with_values(mixture.component, conditioning.values)
+    prior = component.prior(conditioning.values, shift)
+    law = dirichlet_process(conditioning.alpha)
+    target = sampler.Target(prior, component.arranged(conditioning.rows), law)
     concentration = concentration_prior(mixture, model, point)
     if concentration is None:
         return _Problem(mixture, component, shift, target)
@@ -276,15 +289,15 @@ def _problem_of(
 def _starts(
     target: sampler.Target, n_starts: int, rng: np.random.Generator
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Labels to start from, each with an order of the observations."""
+    """Yield starting labels, each with an order of the observations."""
     n_obs = target.data.shape[0]
     yield np.zeros(n_obs, np.int32), np.arange(n_obs)
     for number in range(1, n_starts):
-        # One cluster, from which the first starts, would be wasted again.
+        # At least two clusters, as the first restart already starts from one.
         n_clusters = max(2, draw_n_start(rng, n_obs))
         if number % 3:
             labels = sampler.start(target, rng, n_clusters).labels
         else:
-            # Neighbours apart, as no choice of centres has them.
+            # Random labels separate neighbours, which starts from centres never do.
             labels = np.unique(rng.integers(n_clusters, size=n_obs), return_inverse=True)[1]
         yield labels, rng.permutation(n_obs)

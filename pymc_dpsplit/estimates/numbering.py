@@ -1,15 +1,15 @@
-"""Clusters numbered by size."""
+"""Renumbering of clusters by size."""
 
 import numpy as np
 
 
 def largest_first(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Number clusters by decreasing size.
+    """Renumber clusters by decreasing size.
 
     Parameters
     ----------
     labels : ndarray of int, shape (N,)
-        Clusters 0 .. K - 1, each occupied.
+        Clusters 0 .. K - 1, none empty.
 
     Returns
     -------

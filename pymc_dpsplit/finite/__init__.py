@@ -1,1 +1,1 @@
-"""Finite mixtures in plain PyMC: the same component and prior, for NUTS, labels summed out."""
+"""Finite mixtures in plain PyMC for NUTS, with the labels summed out."""

@@ -1,4 +1,4 @@
-"""`finite_mixture`: the counterpart of `DPMixture` that NUTS can sample."""
+"""`finite_mixture`: a finite counterpart of `DPMixture` that NUTS can sample."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -11,77 +11,86 @@ from pymc.model import Model
 from pymc.pytensorf import rvs_in_graph
 from pytensor.graph.basic import Constant, Variable
 
-from pymc_dpsplit.components.arguments import positive_scalar, rows_of
+from pymc_dpsplit.components.arguments import is_integer, positive_scalar, rows_of
 from pymc_dpsplit.components.bernoulli import Bernoulli
+from pymc_dpsplit.components.binomial import Binomial
 from pymc_dpsplit.components.categorical import Categorical
-from pymc_dpsplit.components.declaration import Component
+from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.components.diag_normal import DiagNormal
 from pymc_dpsplit.components.exponential import Exponential
 from pymc_dpsplit.components.gamma import Gamma
-from pymc_dpsplit.components.mv_normal import MvNormal
+from pymc_dpsplit.components.inverse_gamma import InverseGamma
+from pymc_dpsplit.components.mv_normal.family import MvNormal
+from pymc_dpsplit.components.mv_normal_known_cov import MvNormalKnownCov
+from pymc_dpsplit.components.negative_binomial import NegativeBinomial
 from pymc_dpsplit.components.normal import Normal
-from pymc_dpsplit.components.normal_mean import NormalMean
+from pymc_dpsplit.components.normal_known_sigma import NormalKnownSigma
 from pymc_dpsplit.components.poisson import Poisson
 from pymc_dpsplit.components.spherical_normal import SphericalNormal
-from pymc_dpsplit.components.tied_normal import TiedNormal
 from pymc_dpsplit.finite.form import NutsForm
 from pymc_dpsplit.finite.gaussian import FullNormal, IndependentNormal, ScalarNormal
 from pymc_dpsplit.finite.gaussian_means import Balls, ScalarMeans, TiedMeans
-from pymc_dpsplit.finite.positive_numbers import PositiveRates
+from pymc_dpsplit.finite.known_numbers import FailureCounts, SuccessProbabilities
+from pymc_dpsplit.finite.positive_numbers import PositiveRates, Scales
 from pymc_dpsplit.finite.start import initial_groups
 from pymc_dpsplit.finite.weights import KINDS, declare_log_weights, initial_log_odds
 from pymc_dpsplit.finite.whole_numbers import CategoryWeights, Probabilities, Rates
-from pymc_dpsplit.variables.hyperparameters import checked_hyperparameters, refuse_strangers
+from pymc_dpsplit.variables.hyperparameters import checked_hyperparameters, refuse_foreign_rvs
 
-# By the class itself: a subclass may have another density.
-FORMS: dict[type[Component], type[NutsForm]] = {
+# Looked up by the exact class, because a subclass may have another density.
+FORMS: dict[type[ComponentFamily], type[NutsForm]] = {
     Normal: ScalarNormal,
     DiagNormal: IndependentNormal,
     MvNormal: FullNormal,
-    NormalMean: ScalarMeans,
+    NormalKnownSigma: ScalarMeans,
     SphericalNormal: Balls,
-    TiedNormal: TiedMeans,
+    MvNormalKnownCov: TiedMeans,
     Gamma: PositiveRates,
     Exponential: PositiveRates,
+    InverseGamma: Scales,
     Poisson: Rates,
+    NegativeBinomial: FailureCounts,
     Bernoulli: Probabilities,
+    Binomial: SuccessProbabilities,
     Categorical: CategoryWeights,
 }
 
 
 def finite_mixture(
     name: str,
-    n_components: int,
-    component: Component,
+    alpha: Any,
+    component: ComponentFamily,
     *,
+    n_components: int,
     observed: Any,
     weights: str = "dirichlet",
-    alpha: Any = 1.0,
     dims: str | Sequence[str] | None = None,
 ) -> Variable:
     """Declare a mixture of a fixed number of components in the current model, for NUTS.
 
-    The counterpart of `DPMixture` in plain PyMC: the same family with the same base measure,
-    labels summed out.  Variables are those that NUTS moves well; weights and cluster parameters
-    come back under the names they have in `DPMixture`, ``{name}_weights``, ``{name}_mu`` and so on.
+    This is the counterpart of `DPMixture` in plain PyMC, with the same order of arguments, the same
+    family and base measure, and the labels summed out.  The free variables are parametrised for
+    NUTS; weights and cluster parameters are recorded under their names in `DPMixture`,
+    ``{name}_weights``, ``{name}_mu`` and so on.
 
     Parameters
     ----------
     name : str
         Name of the mixture in the model.
+    alpha : float or PyMC variable
+        Concentration, positive.
+    component : ComponentFamily
+        Any conjugate family except `Multinomial` and `Product`, with hyperparameters that are
+        numbers or PyMC variables.
     n_components : int
         Number of components K, occupied or not.
-    component : Component
-        Of any conjugate family but `Multinomial` and `Product`, with hyperparameters that are
-        numbers or PyMC variables.
     observed : array-like
-        Observations without missing entries, shape (N,) for `Normal` and `NormalMean`, else (N, D).
+        Observations without missing entries, shape (N,) for `Normal` and `NormalKnownSigma`,
+        otherwise (N, D).
     weights : {"dirichlet", "stick"}
-        Prior of the weights: Dirichlet(alpha / K, ..., alpha / K), or those of the Dirichlet
-        process in the order of stick-breaking, the last one being all that is left.  Both tend to
-        the Dirichlet process as K grows.
-    alpha : float or PyMC variable
-        Positive concentration.
+        Prior of the weights: Dirichlet(alpha / K, ..., alpha / K), or the stick-breaking weights
+        of the Dirichlet process truncated at K, where the last weight is the remainder.  Both
+        converge to the Dirichlet process as K grows.
     dims : str or sequence of str, optional
         Names of the dimensions of `observed`.
 
@@ -97,18 +106,20 @@ def finite_mixture(
 
     Notes
     -----
-    Scalars with Dirichlet weights have their components numbered by their means, which leaves
-    the law of the mixture as it is and spares NUTS its K! copies; other mixtures are free to switch
-    labels, which matters for parameters of single components alone.  Initial values are
-    posterior means given groups found by k-means.  Where chains mix badly raise ``target_accept``.
-    The mathematics is in docs/method.md, eq. (120)-(122).
+    For scalars with Dirichlet weights the components are ordered by their means.  This does not
+    change the distribution of the mixture, and removes the K! equivalent modes.  Other mixtures may
+    switch labels, which affects only parameters of single components.  Initial values are posterior
+    means given groups found by k-means.  If chains mix badly, increase ``target_accept``.  See
+    docs/method.md, eq. (13.1)-(13.3).
 
     Examples
     --------
     >>> import pymc as pm
     >>> import pymc_dpsplit as dps
     >>> with pm.Model() as model:
-    ...     x = dps.finite_mixture("x", 3, dps.Normal(0, 0.1, 2, 1), observed=[0.0, 0.1, 5.0])
+    ...     x = dps.finite_mixture(
+    ...         "x", 1.0, dps.Normal(0, 0.1, 2, 1), n_components=3, observed=[0.0, 0.1, 5.0]
+    ...     )
     >>> [rv.name for rv in model.free_RVs], [rv.name for rv in model.deterministics]
     (['x_log_odds', 'x_spread', 'x_location'], ['x_weights', 'x_mu', 'x_sigma'])
     """
@@ -163,7 +174,7 @@ def _current_model(name: Any) -> Model:
 
 
 def _checked_form(component: Any, observed: Any) -> tuple[NutsForm, np.ndarray]:
-    """Return the form of the family, which suits the rows, and the rows (N, D)."""
+    """Return the NUTS form of the family, adapted to the rows, and the rows (N, D)."""
     if type(component) not in FORMS:
         known = ", ".join(family.__name__ for family in FORMS)
         raise ValueError(
@@ -172,12 +183,11 @@ def _checked_form(component: Any, observed: Any) -> tuple[NutsForm, np.ndarray]:
     if isinstance(observed, Variable):
         raise ValueError("observed is a PyMC variable; give the numbers themselves.")
     rows = np.asarray(rows_of(observed, component.row_ndim), np.float64)
-    return FORMS[type(component)](component.suited_to(rows)), rows
+    return FORMS[type(component)](component.validate_rows(rows)), rows
 
 
 def _checked_number(n_components: Any) -> int:
-    is_integer = isinstance(n_components, int | np.integer) and not isinstance(n_components, bool)
-    if not is_integer or n_components < 1:
+    if not is_integer(n_components) or n_components < 1:
         raise ValueError(
             f"n_components={n_components!r} is not a positive integer; give 1 or more."
         )
@@ -187,12 +197,12 @@ def _checked_number(n_components: Any) -> int:
 def _checked_alpha(alpha: Any, model: Model) -> Variable:
     if not isinstance(alpha, Variable):
         return pt.constant(positive_scalar("alpha", alpha))
-    refuse_strangers("alpha", alpha, model)
+    refuse_foreign_rvs("alpha", alpha, model)
     return pt.as_tensor(alpha).reshape(())
 
 
 def _checked_dims(
-    dims: Any, shape: tuple[int, ...], component: Component, model: Model
+    dims: Any, shape: tuple[int, ...], component: ComponentFamily, model: Model
 ) -> tuple[str, ...] | None:
     if dims is None:
         return None
@@ -214,7 +224,7 @@ def _checked_dims(
 
 
 def _at_initial_point(graphs: Sequence[Any], model: Model) -> list[np.ndarray]:
-    """Values of graphs that may depend on variables of the model."""
+    """Evaluate graphs at the initial point of the model."""
     if not rvs_in_graph(graphs):
         return [of.data if isinstance(of, Constant) else of.eval() for of in graphs]
     replaced = model.replace_rvs_by_values(graphs)
@@ -224,13 +234,13 @@ def _at_initial_point(graphs: Sequence[Any], model: Model) -> list[np.ndarray]:
 
 def _add_deterministics(
     name: str,
-    component: Component,
+    component: ComponentFamily,
     given: Mapping[str, Any],
     shape: tuple[int, int],
     data_dims: tuple[str, ...] | None,
     model: Model,
 ) -> None:
-    """Register weights and parameters that are not variables themselves; name their dimensions."""
+    """Register weights and parameters that are not free variables, with their dimensions."""
     n_components, n_features = shape
     cluster, feature = f"{name}_cluster", f"{name}_feature"
     model.add_coord(cluster, range(n_components))
@@ -259,7 +269,7 @@ def _signature(form: NutsForm) -> str:
 
 
 def _log_density(form: NutsForm, value: Any, log_weights: Any, *inputs: Any) -> Any:
-    """Log density (N,) of rows with the labels summed out."""
+    """Return the log density (N,) of rows with the labels summed out."""
     return pm.math.logsumexp(log_weights + form.log_density(value, *inputs), axis=1)
 
 

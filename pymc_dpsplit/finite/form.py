@@ -1,4 +1,4 @@
-"""The contract of a NUTS form: the clusters of a family as variables that NUTS moves well."""
+"""Interface of NUTS forms: cluster parameters as free variables that NUTS samples efficiently."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -10,10 +10,10 @@ Values = Mapping[str, Any]
 
 
 class Clusters(NamedTuple):
-    """Clusters as graphs.
+    """Graphs of the clusters.
 
-    `inputs` are what `NutsForm.log_density` reads; `parameters` are those of the family, each
-    (K, ...), by name.
+    `inputs` are the arguments of `NutsForm.log_density`; `parameters` are those of the family by
+    name, each (K, ...).
     """
 
     inputs: tuple[Any, ...]
@@ -21,19 +21,19 @@ class Clusters(NamedTuple):
 
 
 class NutsForm(ABC):
-    """How NUTS moves the clusters of a family, with exactly the family's base measure as prior.
+    """Parametrisation of the clusters of a family for NUTS, with its exact base measure as prior.
 
     Parameters
     ----------
     component : Component
-        As `suited_to` returned it.
+        Family as `validate_rows` returned it.
 
     Attributes
     ----------
     signature : tuple of str
-        Dimensions of each input after that of clusters, "d" for features, such as ``("d", "dd")``.
+        Dimensions of each input after that of clusters, with "d" for features: ``("d", "dd")``.
     is_ordered : bool
-        Whether `declare` can number clusters by their means.
+        Whether `declare` can order clusters by their means.
     """
 
     signature: ClassVar[tuple[str, ...]]
@@ -50,7 +50,7 @@ class NutsForm(ABC):
         ----------
         rows : ndarray of float64, shape (N, D)
         groups : ndarray of bool, shape (K, N)
-            Members of each cluster, which may be none.
+            Members of each cluster; a cluster may be empty.
         values : mapping
             Numerical hyperparameters.
 
@@ -67,19 +67,23 @@ class NutsForm(ABC):
         Parameters
         ----------
         name : str
-            Of the mixture, with which names of variables start.
+            Name of the mixture, the prefix of names of variables.
         values : mapping
             Hyperparameters as graphs.
         start : mapping
-            From `start`; shapes are taken from it.
+            Initial values from `start`, which also determine shapes.
         ordered : bool
-            Whether to number clusters by their means.
+            Whether to order clusters by their means.
+
+        Returns
+        -------
+        Clusters
         """
 
     @abstractmethod
     def log_density(self, rows: Any, *inputs: Any) -> Any:
-        """Log density (N, K) of rows, (N, D) or (N,), under each cluster, as a graph."""
+        """Return the log density (N, K) of rows, (N, D) or (N,), under each cluster, as a graph."""
 
     @abstractmethod
     def draw(self, labels: Any, *inputs: Any) -> Any:
-        """One random row for each of `labels` (n,), as a graph: (n,) or (n, D)."""
+        """Return one random row (n,) or (n, D) for each of `labels` (n,), as a graph."""

@@ -1,8 +1,8 @@
-"""NUTS forms of the Gaussian families; docs/method.md, eq. (121)-(122).
+"""NUTS forms of the Gaussian families; docs/method.md, eq. (13.2)-(13.3).
 
-Locations are in units of the spread that the prior expects of a cluster, so that the jitter
-of starting points suits data of any scale.  They are centred: given data the mean of a cluster is
-nearly independent of its spread.
+Locations are in units of the prior expectation of the spread of a cluster, so that the jitter of
+starting points suits data on any scale.  The parametrisation is centred, because given data the
+mean of a cluster is nearly independent of its spread.
 """
 
 from typing import Any, ClassVar, override
@@ -16,11 +16,11 @@ from pytensor.graph.basic import Constant
 from pymc_dpsplit.finite.form import Clusters, NutsForm, Values
 
 LOG_2PI = float(np.log(2.0 * np.pi))
-_LEAST_GAP = 1e-3  # between initial locations that are in order
+_LEAST_GAP = 1e-3  # smallest gap between ordered initial locations
 
 
 class IndependentNormal(NutsForm):
-    """Mean and scale of each feature: inverse variances are gamma, means normal given them."""
+    """Mean and scale of each feature: gamma inverse variances, and means normal given them."""
 
     signature: ClassVar[tuple[str, ...]] = ("d", "d")
 
@@ -66,7 +66,7 @@ class IndependentNormal(NutsForm):
 
 
 class ScalarNormal(IndependentNormal):
-    """The same for scalars, whose clusters can be numbered by their means."""
+    """The case of scalars, whose clusters can be ordered by their means."""
 
     signature: ClassVar[tuple[str, ...]] = ("", "")
     is_ordered: ClassVar[bool] = True
@@ -83,7 +83,7 @@ class ScalarNormal(IndependentNormal):
 
 
 class FullNormal(NutsForm):
-    """Bartlett's (1933) factors: whitening matrices B C^-1, psi0 = C C', of independent entries."""
+    """Whitening matrices B C^-1, psi0 = C C', with factors B of Bartlett (1933)."""
 
     signature: ClassVar[tuple[str, ...]] = ("d", "dd")
 
@@ -145,7 +145,7 @@ class FullNormal(NutsForm):
     def log_density(self, rows: Any, *inputs: Any) -> Any:
         mu, whitening = inputs
         n_clusters, d = mu.shape[0], mu.shape[1]
-        # One product of matrices for all clusters, each of whose whitening matrices has d rows.
+        # One matrix product for all clusters, whose whitening matrices have d rows each.
         white = rows @ whitening.reshape((n_clusters * d, d)).T
         centre = (whitening * mu[:, None, :]).sum(2).reshape((n_clusters * d,))
         squared = ((white - centre) ** 2).reshape((rows.shape[0], n_clusters, d)).sum(2)
@@ -168,18 +168,32 @@ def in_steps(location: np.ndarray) -> np.ndarray:
 def group_means(
     rows: np.ndarray, groups: np.ndarray, otherwise: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Size (K, 1) of each group, and its mean (K, D), or `otherwise` if it is empty."""
+    """Return size (K, 1) and mean (K, D) of each group, or `otherwise` for empty groups.
+
+    Parameters
+    ----------
+    rows : ndarray of float64, shape (N, D)
+    groups : ndarray of bool, shape (K, N)
+        Members of each group.
+    otherwise : ndarray of float64, shape (D,)
+        Mean of empty groups.
+
+    Returns
+    -------
+    size : ndarray of float64, shape (K, 1)
+    mean : ndarray of float64, shape (K, D)
+    """
     size = groups.sum(1)[:, None]
     return size, np.where(size > 0, groups @ rows / np.maximum(size, 1), otherwise)
 
 
 def _for_features(scale: Any, ndim: int) -> Any:
-    """Give a scale that all features of a cluster share the dimension of features."""
+    """Add the axis of features to a scale that all features of a cluster share."""
     return scale[..., None] if ndim > scale.ndim else scale
 
 
 def _location_logp(value: Any, factor: Any, ratio: Any) -> Any:
-    """Log density of a location: its factor B makes it normal with variance 1 / `ratio`."""
+    """Return the log density of a location whose product with `factor` has variance 1 / ratio."""
     white = (factor * value[..., None, :]).sum(-1)
     terms = pt.log(pt.diagonal(factor, axis1=-2, axis2=-1)) - 0.5 * (ratio * white**2 + LOG_2PI)
     return (terms + 0.5 * pt.log(ratio)).sum(-1)
@@ -191,13 +205,22 @@ def _draw_location(factor: Any, ratio: Any, _size: Any) -> Any:
 
 
 def _unwhiten(factor: Any, noise: Any) -> Any:
-    """Solve for vectors (n, D) that lower triangular matrices (n, D, D) make noise."""
+    """Solve lower triangular systems (n, D, D) for vectors (n, D), given noise (n, D)."""
     return pt.linalg.solve_triangular(factor, noise[..., None], lower=True)[..., 0]
 
 
 def root_and_inverse(psi0: Any) -> tuple[Any, Any]:
-    """Lower Cholesky factor of a matrix, and its inverse."""
-    if isinstance(psi0, Constant):  # PyTensor takes long to compile linear algebra
+    """Return the lower Cholesky factor of a matrix, and the inverse of the factor.
+
+    Parameters
+    ----------
+    psi0 : symbolic matrix (D, D)
+
+    Returns
+    -------
+    root, inverse : symbolic matrix (D, D)
+    """
+    if isinstance(psi0, Constant):  # PyTensor compiles linear algebra slowly
         root = np.linalg.cholesky(psi0.data)
         return pt.constant(root), pt.constant(np.linalg.inv(root))
     root = pt.linalg.cholesky(psi0)
@@ -205,7 +228,7 @@ def root_and_inverse(psi0: Any) -> tuple[Any, Any]:
 
 
 def _invert_lower(factor: Any, d: int) -> Any:
-    """Inverses of lower triangular matrices (K, D, D), row by row: it compiles fast."""
+    """Invert lower triangular matrices (K, D, D) row by row, which compiles fast."""
     rows: list[Any] = []
     for i in range(d):
         rest = sum((factor[:, i, j, None] * rows[j] for j in range(i)), start=pt.zeros(d))

@@ -1,6 +1,6 @@
-"""NUTS forms of Gaussian families that have less of a spread to themselves, or none.
+"""NUTS forms of Gaussian families with a shared covariance, or with one scale per cluster.
 
-As those of `finite.gaussian`, whose densities they have; docs/method.md, section 13.
+Densities are those of `finite.gaussian`; docs/method.md, section 13.
 """
 
 from typing import Any, ClassVar, override
@@ -23,7 +23,7 @@ from pymc_dpsplit.finite.gaussian import (
 
 
 class ScalarMeans(ScalarNormal):
-    """Normal clusters of one known spread: the means, in units of that of their prior."""
+    """Normal clusters with known spread: means, in units of their prior standard deviation."""
 
     @override
     def start(self, rows: np.ndarray, groups: np.ndarray, values: Values) -> dict[str, np.ndarray]:
@@ -47,7 +47,7 @@ class ScalarMeans(ScalarNormal):
 
 
 class Balls(IndependentNormal):
-    """A vector of means and one scale for each cluster."""
+    """Mean vector and one scale per cluster."""
 
     signature: ClassVar[tuple[str, ...]] = ("d", "")
 
@@ -76,7 +76,7 @@ class Balls(IndependentNormal):
 
 
 class TiedMeans(FullNormal):
-    """Vectors of means, in units of their prior; one covariance for all clusters."""
+    """Mean vectors, in units of their prior; one covariance for all clusters."""
 
     @override
     def start(self, rows: np.ndarray, groups: np.ndarray, values: Values) -> dict[str, np.ndarray]:

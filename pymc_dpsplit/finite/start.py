@@ -1,4 +1,4 @@
-"""Groups of observations to start from: k-means, with starting points far apart."""
+"""Initial groups of observations by k-means, with k-means++ starting points."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ _SEED = 1
 
 
 def initial_groups(rows: np.ndarray, n_groups: int) -> np.ndarray:
-    """Group observations by k-means, from the starting points of Arthur & Vassilvitskii (2007).
+    """Group observations by k-means, with the starting points of Arthur & Vassilvitskii (2007).
 
     Parameters
     ----------
@@ -18,8 +18,8 @@ def initial_groups(rows: np.ndarray, n_groups: int) -> np.ndarray:
     Returns
     -------
     ndarray of bool, shape (K, N)
-        Members of each group, the groups in the order of the means of their first feature; empty
-        groups come last.  The same for the same arguments.
+        Members of each group.  Groups are ordered by the mean of their first feature, empty groups
+        last.  The result is deterministic.
     """
     scale = rows.std(0)
     scaled = (rows - rows.mean(0)) / np.where(scale > 0, scale, 1.0)
@@ -36,7 +36,7 @@ def initial_groups(rows: np.ndarray, n_groups: int) -> np.ndarray:
 
 
 def _spread_centres(scaled: np.ndarray, n_groups: int) -> np.ndarray:
-    """Choose different rows, each with probability its squared distance to those before it."""
+    """Choose distinct rows with probability proportional to squared distance to chosen ones."""
     rng = np.random.default_rng(_SEED)
     centres = scaled[rng.integers(len(scaled), size=1)]
     while len(centres) < n_groups:

@@ -1,4 +1,4 @@
-"""NUTS forms of the families of whole numbers: PyMC has a distribution for each prior."""
+"""NUTS forms of families of whole numbers, whose priors are distributions of PyMC."""
 
 from typing import Any, ClassVar, override
 
@@ -10,20 +10,20 @@ from pymc_dpsplit.finite.form import Clusters, NutsForm, Values
 
 
 class Rates(NutsForm):
-    """Poisson: gamma rates, moved on the log scale."""
+    """Poisson: gamma rates, sampled on the log scale."""
 
     signature: ClassVar[tuple[str, ...]] = ("d",)
 
     @override
     def start(self, rows: np.ndarray, groups: np.ndarray, values: Values) -> dict[str, np.ndarray]:
         size = groups.sum(1)[:, None]
-        return {"rate": (values["a"] + groups @ rows) / (values["b"] + size)}
+        return {"rate": (values["a0"] + groups @ rows) / (values["b0"] + size)}
 
     @override
     def declare(self, name: str, values: Values, start: Values, ordered: bool) -> Clusters:
         initial = start["rate"]
         rate = pm.Gamma(
-            f"{name}_rate", values["a"], values["b"], initval=initial, shape=initial.shape
+            f"{name}_rate", values["a0"], values["b0"], initval=initial, shape=initial.shape
         )
         return Clusters((rate,), {"rate": rate})
 
@@ -39,20 +39,20 @@ class Rates(NutsForm):
 
 
 class Probabilities(NutsForm):
-    """Bernoulli: beta probabilities, moved on the scale of log odds."""
+    """Bernoulli: beta probabilities, sampled on the scale of log odds."""
 
     signature: ClassVar[tuple[str, ...]] = ("d",)
 
     @override
     def start(self, rows: np.ndarray, groups: np.ndarray, values: Values) -> dict[str, np.ndarray]:
-        a, b = values["a"], values["b"]
+        a, b = values["a0"], values["b0"]
         size = groups.sum(1)[:, None]
         return {"p": (a + groups @ rows) / (a + b + size)}
 
     @override
     def declare(self, name: str, values: Values, start: Values, ordered: bool) -> Clusters:
         initial = start["p"]
-        p = pm.Beta(f"{name}_p", values["a"], values["b"], initval=initial, shape=initial.shape)
+        p = pm.Beta(f"{name}_p", values["a0"], values["b0"], initval=initial, shape=initial.shape)
         return Clusters((p,), {"p": p})
 
     @override
@@ -66,20 +66,20 @@ class Probabilities(NutsForm):
 
 
 class CategoryWeights(NutsForm):
-    """Categorical: one Dirichlet variable for all columns of the same number of categories."""
+    """Categorical: one Dirichlet variable for all columns with the same number of categories."""
 
     signature: ClassVar[tuple[str, ...]] = ("dc",)
 
     def _columns_by_number(self) -> dict[int, np.ndarray]:
-        """Columns of each number of categories."""
+        """Return the columns of each number of categories."""
         numbers = self.component.n_categories
         return {int(c): np.flatnonzero(numbers == c) for c in np.unique(numbers)}
 
     @override
     def start(self, rows: np.ndarray, groups: np.ndarray, values: Values) -> dict[str, np.ndarray]:
-        beta = np.asarray(values["beta"])
-        hits = rows[:, :, None] == np.arange(beta.shape[1])
-        weight = beta + np.einsum("kn,ndc->kdc", groups.astype(float), hits.astype(float))
+        a0 = np.asarray(values["a0"])
+        hits = rows[:, :, None] == np.arange(a0.shape[1])
+        weight = a0 + np.einsum("kn,ndc->kdc", groups.astype(float), hits.astype(float))
         p = weight / weight.sum(2, keepdims=True)
         return {f"p_of_{c}": p[:, columns, :c] for c, columns in self._columns_by_number().items()}
 
@@ -89,10 +89,10 @@ class CategoryWeights(NutsForm):
         n_clusters = len(next(iter(start.values())))
         p: Any = pt.zeros((n_clusters, len(numbers), int(numbers.max())))
         for c, columns in self._columns_by_number().items():
-            part: Any = 1.0  # of a single category, which leaves nothing to move
+            part: Any = 1.0  # the probability of a single category is constant
             if c > 1:
-                beta, initial = values["beta"][columns, :c], start[f"p_of_{c}"]
-                part = pm.Dirichlet(f"{name}_p_of_{c}", beta, initval=initial, shape=initial.shape)
+                a0, initial = values["a0"][columns, :c], start[f"p_of_{c}"]
+                part = pm.Dirichlet(f"{name}_p_of_{c}", a0, initval=initial, shape=initial.shape)
             p = p[:, columns, :c].set(part)
         return Clusters((p,), {"p": p})
 
@@ -101,7 +101,7 @@ class CategoryWeights(NutsForm):
         (p,) = inputs
         n_clusters, d, c = p.shape[0], p.shape[1], p.shape[2]
         hits = pt.eq(rows[:, :, None], pt.arange(c)).astype("float64")
-        # Where a column has no such category nobody asks for its logarithm.
+        # The logarithm for an absent category is never used.
         log_p = pt.log(pt.where(pt.gt(p, 0.0), p, 1.0))
         return hits.reshape((rows.shape[0], d * c)) @ log_p.reshape((n_clusters, d * c)).T
 

@@ -1,1 +1,1 @@
-"""Compiled building blocks: numba and NumPy only, arrays in and arrays out."""
+"""Compiled building blocks that depend on numba and NumPy only, from arrays to arrays."""

@@ -1,8 +1,8 @@
-"""Calls of functions known by their address, which a process makes while it runs.
+"""Calls, by address, of functions that a process compiles while it runs.
 
-A density that a user composes is compiled once, by PyTensor.  Were it a function that kernels
-name, each of them would be compiled anew for it; known by its address alone it is an argument,
-and the kernels stay in their cache.
+A density that a user composes is compiled once, by PyTensor.  If kernels referred to it by name,
+each of them would be compiled again for it.  As an address it is an argument, and the kernels
+stay in the cache.
 """
 
 from typing import Any
@@ -17,17 +17,27 @@ _F64P, _I64 = ir.DoubleType().as_pointer(), ir.IntType(64)
 
 
 def _call(builder: Any, address: Any, arguments: list[Any]) -> None:
-    """Write the call of a function that returns nothing."""
+    """Write a call of a function that returns nothing."""
     kind = ir.FunctionType(ir.VoidType(), [argument.type for argument in arguments])
     builder.call(builder.inttoptr(address, kind.as_pointer()), arguments)
 
 
 @intrinsic
 def call_density(typing_context, address, block, n_rows, theta, shared, out):
-    """Write the log density of each of `n_rows` rows under `theta` into `out` (n_rows,).
+    """Write the log density of each of `n_rows` rows under `theta` into `out`.
 
-    `block` holds them column by column, each column `n_rows` numbers; `theta` and `shared` are of
-    the lengths that the function was compiled for.
+    Parameters
+    ----------
+    address : int64
+        Address of the compiled density.
+    block : ndarray of float64, shape (F * n_rows,)
+        Columns of `n_rows` numbers each.
+    n_rows : int
+    theta : ndarray of float64, shape (P,)
+    shared : ndarray of float64
+        Further inputs; lengths are those that the function was compiled for.
+    out : ndarray of float64, shape (n_rows,)
+        Overwritten.
     """
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
@@ -40,7 +50,18 @@ def call_density(typing_context, address, block, n_rows, theta, shared, out):
 
 @intrinsic
 def call_log_prior(typing_context, address, theta, shared, out):
-    """Write the log density of the base measure at `theta` into `out` (1,)."""
+    """Write the log density of the base measure at `theta` into `out`.
+
+    Parameters
+    ----------
+    address : int64
+        Address of the compiled density.
+    theta : ndarray of float64, shape (P,)
+    shared : ndarray of float64
+        Further inputs.
+    out : ndarray of float64, shape (1,)
+        Overwritten.
+    """
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         of, *rest = pointers(context, builder, sig, args)
@@ -52,7 +73,18 @@ def call_log_prior(typing_context, address, theta, shared, out):
 
 @intrinsic
 def call_refill(typing_context, address, key, pool, shared):
-    """Fill `pool` (M, P) with draws from the base measure, a function of the uint64 `key`."""
+    """Fill `pool` with draws from the base measure, a function of `key`.
+
+    Parameters
+    ----------
+    address : int64
+        Address of the compiled function.
+    key : uint64
+    pool : ndarray of float64, shape (M, P)
+        Overwritten.
+    shared : ndarray of float64
+        Further inputs.
+    """
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         of, *rest = pointers(context, builder, sig, args)

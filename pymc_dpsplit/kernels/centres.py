@@ -1,11 +1,11 @@
-"""Rows assigned to the nearest of centres that are founded as needed: DP-means."""
+"""DP-means: rows assigned to the nearest of several centres, with centres added as needed."""
 
 import numpy as np
 
-from pymc_dpsplit.kernels.jit import kernel
+from pymc_dpsplit.kernels.jit import jitted
 
 
-@kernel
+@jitted
 def _squared_distance(data, i, centre):
     total = 0.0
     for d in range(data.shape[1]):
@@ -14,9 +14,9 @@ def _squared_distance(data, i, centre):
     return total
 
 
-@kernel
+@jitted
 def _assign_or_found(data, rows, centres, penalty, labels):
-    """Label each row by its nearest centre, or make it one if all are too far.
+    """Label each row by its nearest centre, or make it a centre if all are too far.
 
     Returns the centres and the number of labels that changed.
     """
@@ -42,9 +42,9 @@ def _assign_or_found(data, rows, centres, penalty, labels):
     return centres[:n_centres], n_changed
 
 
-@kernel
+@jitted
 def _centres_of(data, labels, n_centres):
-    """Means of the clusters that have members, which are given the numbers 0 .. K - 1."""
+    """Compute the means of the clusters with members and renumber these 0 .. K - 1."""
     sums = np.zeros((n_centres, data.shape[1]))
     sizes = np.zeros(n_centres)
     for i in range(labels.shape[0]):
@@ -64,18 +64,20 @@ def _centres_of(data, labels, n_centres):
     return sums[:n_kept].copy()
 
 
-@kernel
+@jitted
 def descend_by_centres(data, rows, centres, penalty, max_iterations, labels):
-    """Alternate assignment and means until no label changes; overwrites `labels`.
+    """Alternate assignment and means until no label changes.
 
     Parameters
     ----------
+    data : ndarray of float64 or float32, shape (N, D)
     rows : ndarray of int64, shape (N,)
         Order in which rows are assigned.
     centres : ndarray of float64, shape (1, D)
-        The centre that all rows have at first; overwritten.
+        Initial centre of all rows.
     penalty : float
-        Cost of a cluster, in squared distance, eq. (128).
+        Cost of a cluster, in squared distance, eq. (12.4).
+    max_iterations : int
     labels : ndarray of int64, shape (N,)
         Overwritten.
 
@@ -100,11 +102,20 @@ def descend_by_centres(data, rows, centres, penalty, max_iterations, labels):
     return centres, path, False
 
 
-@kernel
+@jitted
 def farthest_first(data, n_rounds):
-    """Squared distance of the farthest row from the mean and the rows taken before, eq. (129).
+    """Squared distance of the farthest row from the mean and the rows selected before, eq. (12.5).
 
-    In each round that row is taken; the distance of the last round is returned.
+    In each round that row is selected; the distance of the last round is returned.
+
+    Parameters
+    ----------
+    data : ndarray of float64 or float32, shape (N, D)
+    n_rounds : int
+
+    Returns
+    -------
+    float
     """
     n_obs, n_features = data.shape
     taken = np.zeros(n_features)

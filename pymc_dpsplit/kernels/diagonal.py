@@ -1,20 +1,28 @@
 """Normal log densities of a tile under independent features, constant - |(x - mu) p|^2 / 2.
 
-The difference is taken before it is scaled: an expanded square would cancel.
+The difference is computed before it is scaled, as the expanded square would cancel.
 """
 
 from typing import Any
 
 from numba.core import types
 
-from pymc_dpsplit.kernels.jit import inlined_kernel, intrinsic, kernel
+from pymc_dpsplit.kernels.jit import intrinsic, jitted, jitted_inlined
 from pymc_dpsplit.kernels.lanes import LANES, VECTORS, Lanes, index, written_once
 from pymc_dpsplit.kernels.tiles import TILE
 
 
-@kernel
+@jitted
 def fill_log_independent_plainly(tile, mu, precision, constant, out):
-    """Do what `fill_log_independent` does, without vector code."""
+    """Plain twin of `fill_log_independent`, without vector code.
+
+    Parameters
+    ----------
+    tile : ndarray of float64, shape (>= D * TILE,)
+    mu, precision : ndarrays of float64, shape (D,)
+    constant : float
+    out : ndarray of float64, shape (TILE,)
+    """
     for t in range(TILE):
         out[t] = 0.0
     for d in range(mu.shape[0]):
@@ -52,7 +60,7 @@ def _fill_by_lanes(typing_context, tile, mu, precision, n_features, constant, ou
     return types.void(tile, mu, precision, n_features, constant, out), generate
 
 
-@inlined_kernel
+@jitted_inlined
 def _fill_log_independent(tile, mu, precision, constant, out):
     """Write constant - |(x - mu) p|^2 / 2 for each observation of a tile into `out`.
 

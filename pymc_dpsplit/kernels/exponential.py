@@ -1,24 +1,25 @@
-"""The exponential in a form that vectorises: exact to a few units in the last place.
+"""Exponential function in a form that vectorises, exact to a few units in the last place.
 
-2^x = 2^n 2^f with n the nearest integer: the fraction by a polynomial, 2^n by its bits.
-Adding 1.5 * 2^52 rounds to an integer and leaves it in the low bits; moved into the exponent
-field they multiply by 2^n.
+2^x = 2^n 2^f with n the nearest integer; 2^f is a polynomial, 2^n is set by its bits.
+Adding 1.5 * 2^52 rounds to an integer and leaves it in the low bits; shifted into the exponent
+field, these bits multiply by 2^n.
 """
 
+import math
 from typing import Any
 
 from llvmlite import ir
 from numba.core import types
 
-from pymc_dpsplit.kernels.jit import intrinsic, kernel
+from pymc_dpsplit.kernels.jit import compiled_form_of, jitted
 from pymc_dpsplit.kernels.lanes import Lanes
 
 LOG2E = 1.4426950408889634
 _ROUND = 6755399441055744.0  # 1.5 * 2^52
 _LOWEST = -1020.0  # powers of two below this would be denormal
 _MANTISSA = 52
-# Interpolates 2^f in the 11 Chebyshev points of |f| <= 1/2; solved in exact arithmetic, rounded
-# to these the relative error is 3.2e-16, and 3.7e-16 with the rounding of the evaluation.
+# Interpolates 2^f in the 11 Chebyshev points of |f| <= 1/2, solved in exact arithmetic.  With these
+# rounded coefficients the relative error is 3.2e-16, and 3.7e-16 with rounding in the evaluation.
 _C = (
     1.0,
     0.69314718055995,
@@ -35,9 +36,13 @@ _C = (
 _C0, _C1, _C2, _C3, _C4, _C5, _C6, _C7, _C8, _C9, _C10 = _C
 
 
-@intrinsic
+def _times_power_plainly(value, shifted):
+    return math.ldexp(value, int(shifted - _ROUND))
+
+
+@compiled_form_of(_times_power_plainly)
 def _times_power(typing_context, value, shifted):
-    """Return value * 2^n, n being the low bits of `shifted`."""
+    """Return value * 2^n, where n is held in the low bits of `shifted`."""
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         ints = ir.IntType(64)
@@ -48,14 +53,23 @@ def _times_power(typing_context, value, shifted):
 
 
 def _scale(builder: Any, value: Any, shifted: Any, ints: Any, mantissa: Any) -> Any:
-    """Add the low bits of `shifted` to the exponent of `value`; scalars or vectors."""
+    """Add the low bits of `shifted` to the exponent of `value`, for scalars or vectors."""
     power = builder.shl(builder.bitcast(shifted, ints), mantissa)
     return builder.bitcast(builder.add(builder.bitcast(value, ints), power), value.type)
 
 
-@kernel
+@jitted
 def exp2_plainly(x):
-    """2^x for x up to 1000; below -1020, -inf among it, some number below 1e-306."""
+    """2^x for x up to 1000; for x below -1020, including -inf, a number below 1e-306.
+
+    Parameters
+    ----------
+    x : float
+
+    Returns
+    -------
+    float
+    """
     x = x if x > _LOWEST else _LOWEST
     shifted = x + _ROUND
     f = x - (shifted - _ROUND)
@@ -74,7 +88,18 @@ def exp2_plainly(x):
 
 
 def write_exp2(lanes: Lanes, x: Any) -> Any:
-    """Write the code of `exp2_plainly` for a vector."""
+    """Write the code of `exp2_plainly` for a vector.
+
+    Parameters
+    ----------
+    lanes : Lanes
+    x : LLVM value
+        Vector of float64.
+
+    Returns
+    -------
+    LLVM value
+    """
     builder = lanes.builder
     x = lanes.larger(x, lanes.constant(_LOWEST))
     shifted = builder.fadd(x, lanes.constant(_ROUND))

@@ -1,69 +1,116 @@
-"""The only place where numba options are chosen.
+"""Compilation of kernels: the only module in which numba options are chosen or switched off.
 
-Kernels are compiled lazily, cached on disk and release the interpreter lock.  numba
-invalidates a cached kernel only when the file of the *caller* changes, although the code of
-every kernel it calls, in whatever file, is inlined in it.  So each cache entry is stamped with
-a digest of all compiled sources of the package: an edit anywhere, or an upgrade, recompiles.
+With NUMBA_DISABLE_JIT=1 kernels run as plain Python, for a debugger or for coverage.  Code that is
+not Python then has a Python form: vector code has its plain twin, see `kernels.lanes`, and an
+intrinsic on single numbers has the function passed to `compiled_form_of`.
+
+Kernels are compiled lazily, cached on disk, see `kernels.cache`, and release the interpreter lock.
 """
 
-import hashlib
-import os
 from collections.abc import Callable
-from functools import cache
-from pathlib import Path
+from functools import update_wrapper
 from typing import Any
 
 import numba
 import numba.extending
+import numpy as np
+from numba.core import config
+
+from pymc_dpsplit.kernels.cache import SourceCache
+from pymc_dpsplit.kernels.linking import CalledKernel
+
+# numba reads the variable when it is imported.
+COMPILES = not vars(config)["DISABLE_JIT"]
 
 # Contraction to fused multiply-adds and ignoring the sign of zero are safe.  Re-association
 # would break the rounding trick of `exp2_plainly`; no-NaN and no-inf would break log(0) = -inf.
-FASTMATH = {"contract", "nsz"}
-
-_COMPILED = ("kernels/*.py", "components/*.py", "moves/*.py", "sampler.py")
-
-
-@cache
-def source_stamp() -> str:
-    """Return a digest of every compiled source file of the package."""
-    root = Path(__file__).resolve().parent.parent
-    digest = hashlib.sha256()
-    for pattern in _COMPILED:
-        for path in sorted(root.glob(pattern)):
-            digest.update(path.name.encode())
-            digest.update(path.read_bytes())
-    return digest.hexdigest()
+# Divisions by zero give inf or NaN, as in NumPy, and do not raise.
+OPTIONS: Any = {"nogil": True, "fastmath": {"contract", "nsz"}, "error_model": "numpy"}
 
 
-def kernel(function: Callable[..., Any]) -> Any:
+class Kernel:
+    """Compiled function with one form for Python and one for other kernels.
+
+    Calls from Python need code that unpacks the arguments and raises, which often takes longer to
+    compile than the kernel.  So each caller has its own form, compiled when it is first needed.
+
+    Parameters
+    ----------
+    function : callable
+    copied : bool
+        Whether callers copy its code, however long it is, see `kernels.linking`.
+    **options
+        Options of `numba.njit`.
+
+    Attributes
+    ----------
+    py_func : callable
+    entry, called : numba dispatcher
+        The forms that Python and other kernels call.
+    """
+
+    def __init__(self, function: Callable[..., Any], copied: bool = False, **options: Any) -> None:
+        update_wrapper(self, function)
+        self.py_func = function
+        self.entry = numba.njit(**OPTIONS, **options)(function)
+        self.entry._cache = SourceCache(function, "for Python")
+        without_wrappers = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+        targetoptions = {**self.entry.targetoptions, **without_wrappers}
+        self.called = CalledKernel(function, targetoptions=targetoptions)
+        self.called._cache = SourceCache(function, "for kernels")
+        self.called.copied = copied
+
+    @property
+    def _numba_type_(self) -> Any:
+        """Type by which numba recognises the form that kernels call."""
+        return self.called._numba_type_
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.entry(*arguments)
+
+    def __reduce__(self) -> str:
+        return self.py_func.__qualname__
+
+
+def jitted(function: Callable[..., Any]) -> Any:
     """Compile `function` with the options of the package.
+
+    If the compiled code is long, the kernels that call it share it.
 
     Parameters
     ----------
     function : callable
         Plain Python that numba can type: arrays, scalars, NamedTuples and a
-        `numpy.random.Generator`; it raises nothing.
+        `numpy.random.Generator`.  It does not raise.
 
     Returns
     -------
-    numba dispatcher
+    Kernel
     """
     return _compile(function)
 
 
-def inlined_kernel(function: Callable[..., Any]) -> Any:
-    """Compile like `kernel`; the code is copied to where it is called.
+def jitted_copied(function: Callable[..., Any]) -> Any:
+    """Compile like `jitted`, but every caller has a copy of the code, optimised with it.
 
-    For what does little itself: a call that hands over arrays costs as much as thirty loads
-    and stores, which is more than the work of a tile and cluster of few features.
+    Use it for functions called per tile, row or feature, where calls with arrays are costly.
     """
-    return _compile(function, forceinline=True)
+    return _compile(function, copied=True)
+
+
+def jitted_inlined(function: Callable[..., Any]) -> Any:
+    """Compile like `jitted`, but inline the code at every call.
+
+    Use it for short functions: a call with array arguments costs as much as thirty loads and
+    stores, which is more than the work for a tile and cluster with few features.
+    """
+    return _compile(function, copied=True, forceinline=True)
 
 
 def c_function(signature: Any) -> Callable[[Callable[..., Any]], Any]:
     """Make a decorator that compiles a function which is called by its address.
 
-    Compiled at once, and not cached: it belongs to a process.
+    It compiles at once, without a cache, as the address belongs to a process.
 
     Parameters
     ----------
@@ -74,16 +121,33 @@ def c_function(signature: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 def intrinsic(function: Callable[..., Any]) -> Any:
-    """Make a function of which `function` writes the code, see `numba.extending.intrinsic`."""
+    """Make an intrinsic, whose code `function` writes, see `numba.extending.intrinsic`.
+
+    It can be called from compiled kernels only.
+    """
     return numba.extending.intrinsic(function)
 
 
+def compiled_form_of(python: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
+    """Make a decorator like `intrinsic` for code that has an equivalent Python function.
+
+    Parameters
+    ----------
+    python : callable
+        Used instead if the compiler is switched off.
+    """
+    return lambda function: intrinsic(function) if COMPILES else python
+
+
+def require_compiler(what: str) -> None:
+    """Raise RuntimeError if the compiler, which `what` needs, is switched off."""
+    if not COMPILES:
+        raise RuntimeError(f"{what} needs compiled kernels; unset NUMBA_DISABLE_JIT")
+
+
 def _compile(function: Callable[..., Any], **options: Any) -> Any:
-    """Compile `function`; its cache entry is stale when any compiled source has changed."""
-    compiled = numba.njit(cache=True, nogil=True, fastmath=FASTMATH, **options)(function)
-    # With numba's jit switched off the function comes back as it is and has no cache.
-    stamped = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
-    if stamped is not None:
-        own_file = os.stat(function.__code__.co_filename).st_mtime_ns
-        stamped._source_stamp = f"{source_stamp()} {own_file}"
-    return compiled
+    """Compile `function`, or prepare it to run as Python if the compiler is switched off."""
+    if not COMPILES:
+        # Compiled code does not warn of overflow, on which the hashes rely.
+        return np.errstate(all="ignore")(function)
+    return Kernel(function, **options)

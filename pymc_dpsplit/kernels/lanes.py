@@ -1,10 +1,11 @@
 """Vector code for the few innermost loops: a thin layer over LLVM's builder.
 
-The vectoriser of LLVM leaves accumulators in memory and, on many processors, uses half of the
-width there is.  Where that costs most, an intrinsic writes the loop itself, with values of
-LANES numbers each.  A processor without fused multiply-adds has LANES == 0 and runs the plain
-twin that each of these loops has.  Each observation has a lane to itself, or each element of a
-sum, and the order of additions is the same in all: results do not depend on LANES.
+LLVM's vectoriser leaves accumulators in memory and on many processors uses half of the register
+width.  For the costliest loops an intrinsic writes the loop itself, with vectors of LANES
+numbers.  On a processor without fused multiply-adds LANES is 0 and each of these loops runs its
+plain twin; so it does if numba's compiler is switched off.  Each observation, or each element of a
+sum, has its own lane, and the order of additions is the same in all forms, so that results do not
+depend on LANES.
 """
 
 from collections.abc import Callable
@@ -14,18 +15,33 @@ from llvmlite import ir
 from numba.core import cgutils, config, types
 from numba.core.codegen import get_host_cpu_features
 
+from pymc_dpsplit.kernels.jit import COMPILES
+
 _F64, _I64, _I32 = ir.DoubleType(), ir.IntType(64), ir.IntType(32)
 
 
 def _features() -> set[str]:
-    """Names of the instruction sets that numba compiles for."""
+    """Names of the instruction sets that numba compiles for; empty if it does not compile."""
+    if not COMPILES:
+        return set()
     chosen = vars(config)["CPU_FEATURES"]
     features = get_host_cpu_features() if chosen is None else chosen
     return {name[1:] for name in features.split(",") if name.startswith("+")}
 
 
 def shape_of_registers(features: set[str]) -> tuple[int, int]:
-    """Return lanes per vector, and vectors per block: four rows of them stay in registers."""
+    """Return lanes per vector and vectors per block; four rows of a block fit in registers.
+
+    Parameters
+    ----------
+    features : set of str
+        Names of instruction sets.
+
+    Returns
+    -------
+    lanes, vectors : int
+        Both 0 if there are no fused multiply-adds.
+    """
     if "avx512f" in features:
         return 8, 4
     if {"avx2", "fma"} <= features:
@@ -43,7 +59,16 @@ def index(number: int) -> Any:
 
 
 def pointers(context: Any, builder: Any, sig: Any, args: Any) -> list[Any]:
-    """Return the arguments of an intrinsic, arrays replaced by the addresses of their data."""
+    """Return the arguments of an intrinsic, with arrays replaced by the addresses of their data.
+
+    Parameters
+    ----------
+    context, builder, sig, args : object
+
+    Returns
+    -------
+    list of LLVM values
+    """
     return [
         context.make_array(kind)(context, builder, value).data
         if isinstance(kind, types.Array)
@@ -53,16 +78,16 @@ def pointers(context: Any, builder: Any, sig: Any, args: Any) -> list[Any]:
 
 
 def written_once(name: str, write: Callable[..., None]) -> Callable[..., Any]:
-    """Return what an intrinsic does: call a function that is written once per compiled module.
+    """Return the implementation of an intrinsic as a function written once per compiled module.
 
-    Unlike the code of an intrinsic it is not repeated where it is used, and takes the
+    The code of an intrinsic itself would be repeated at every call.  The function takes the
     addresses of arrays.
 
     Parameters
     ----------
     name : str
     write : callable
-        Writes the function, given a builder and the arguments within it.
+        Writes the body of the function, given a builder and the arguments.
     """
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
@@ -95,15 +120,15 @@ class Lanes:
         self.ints = ir.VectorType(_I64, LANES)
 
     def constant(self, value: float) -> Any:
-        """Return a vector of equal float64."""
+        """Return a vector of equal float64 constants."""
         return ir.Constant(self.floats, [value] * LANES)
 
     def int_constant(self, value: int) -> Any:
-        """Return a vector of equal int64."""
+        """Return a vector of equal int64 constants."""
         return ir.Constant(self.ints, [value] * LANES)
 
     def splat(self, scalar: Any) -> Any:
-        """Return a vector with a run-time number, of any type, in each lane."""
+        """Return a vector with a run-time scalar, of any type, in each lane."""
         nothing = ir.Constant(ir.VectorType(scalar.type, LANES), ir.Undefined)
         first = self.builder.insert_element(nothing, scalar, ir.Constant(_I32, 0))
         order = ir.Constant(ir.VectorType(_I32, LANES), [0] * LANES)
@@ -123,23 +148,46 @@ class Lanes:
         return loaded if number == _F64 else self.builder.fpext(loaded, self.floats)
 
     def store(self, value: Any, base: Any, at: Any) -> None:
-        """Write a vector to base[at : at + LANES]."""
+        """Write a vector to base[at : at + LANES].
+
+        Parameters
+        ----------
+        value, base, at : LLVM value
+        """
         self.builder.store(value, self._address(base, at, value.type)).align = 8
 
     def before(self, n: Any) -> Any:
-        """Return a mask: which lanes come before the n-th."""
+        """Return a mask of the lanes before the n-th."""
         lane = ir.Constant(self.ints, list(range(LANES)))
         return self.builder.icmp_signed("<", lane, self.splat(n))
 
     def load_masked(self, base: Any, at: Any, mask: Any) -> Any:
-        """Return the lanes of `mask` of base[at : at + LANES], 0 in others, which are not read."""
+        """Return base[at : at + LANES] in the lanes of `mask`; other lanes are 0, not read.
+
+        Parameters
+        ----------
+        base, at : LLVM value
+        mask : LLVM value
+            Result of `before`.
+
+        Returns
+        -------
+        LLVM value
+        """
         address = self._address(base, at, self.floats)
         alignment, nothing = ir.Constant(_I32, 8), self.constant(0.0)
         function = self._masked("load", self.floats, [address.type, _I32, mask.type, self.floats])
         return self.builder.call(function, [address, alignment, mask, nothing])
 
     def store_masked(self, value: Any, base: Any, at: Any, mask: Any) -> None:
-        """Write the lanes of `mask` to base[at : at + LANES]."""
+        """Write the lanes of `mask` to base[at : at + LANES].
+
+        Parameters
+        ----------
+        value, base, at : LLVM value
+        mask : LLVM value
+            Result of `before`.
+        """
         address = self._address(base, at, self.floats)
         alignment = ir.Constant(_I32, 8)
         kinds = [self.floats, address.type, _I32, mask.type]
@@ -159,7 +207,16 @@ class Lanes:
         return self.builder.load(self.builder.gep(base, [at]))
 
     def fma(self, a: Any, b: Any, c: Any) -> Any:
-        """Return a * b + c, rounded once."""
+        """Return a * b + c, rounded once.
+
+        Parameters
+        ----------
+        a, b, c : LLVM value
+
+        Returns
+        -------
+        LLVM value
+        """
         kind = ir.FunctionType(self.floats, [self.floats] * 3)
         name = f"llvm.fma.v{LANES}f64"
         function = cgutils.get_or_insert_function(self.builder.module, kind, name)
@@ -170,7 +227,16 @@ class Lanes:
         return self.builder.select(self.builder.fcmp_ordered(">", a, b), a, b)
 
     def largest(self, a: Any) -> Any:
-        """Return the largest number of a vector; none may be NaN."""
+        """Return the largest number of a vector; none may be NaN.
+
+        Parameters
+        ----------
+        a : LLVM value
+
+        Returns
+        -------
+        LLVM value
+        """
         size = LANES
         while size > 1:
             size //= 2
@@ -180,17 +246,27 @@ class Lanes:
         return self.builder.extract_element(a, ir.Constant(_I32, 0))
 
     def variable(self, start: Any) -> Any:
-        """Return a place for a vector that a loop changes; LLVM keeps it in a register."""
+        """Return storage for a vector that a loop changes; LLVM keeps it in a register."""
         place = cgutils.alloca_once(self.builder, start.type)
         self.builder.store(start, place)
         return place
 
     def blocks(self, size: int) -> Any:
-        """Loop over the starts of blocks of VECTORS vectors within `size` numbers."""
+        """Loop over the first indices of blocks of VECTORS vectors within `size` numbers."""
         return self.steps(index(0), index(size), BLOCK)
 
     def steps(self, start: Any, stop: Any, step: int) -> Any:
-        """Loop from `start` to `stop`, exclusive, in steps; gives (index, count)."""
+        """Loop from `start` to `stop`, exclusive, in steps; yields (index, count).
+
+        Parameters
+        ----------
+        start, stop : LLVM value
+        step : int
+
+        Returns
+        -------
+        context manager
+        """
         return cgutils.for_range_slice(self.builder, start, stop, index(step), _I64)
 
     def within(self, start: Any) -> list[Any]:

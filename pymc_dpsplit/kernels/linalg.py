@@ -1,24 +1,24 @@
-"""Small dense linear algebra on lower triangles; all of it in place, none of it raises."""
+"""Small dense linear algebra on lower triangles, in place and without exceptions."""
 
 import math
 
 import numpy as np
 
-from pymc_dpsplit.kernels.jit import kernel
+from pymc_dpsplit.kernels.jit import jitted, jitted_copied
 from pymc_dpsplit.kernels.products import AT_ONCE, add_product
 
-# Rows from which on a factor by blocks is faster.
+# Number of rows from which the blocked factorisation is faster.
 _LEAST_BLOCKED = 16
 
 
-@kernel
+@jitted
 def cholesky_inplace(a, floor):
     """Overwrite the lower triangle of `a` by its Cholesky factor.
 
-    `floor[j]` is a known lower bound of the j-th squared pivot; a pivot that rounding has
-    pushed below it is raised to it.  For a = psi0 + (positive semidefinite), the squared
-    pivots of psi0 are such bounds (Schur complements are monotone in the Loewner order), so
-    the factor exists whatever has cancelled in the scatter.
+    `floor[j]` is a known lower bound of the j-th squared pivot; a pivot that falls below it by
+    rounding is raised to it.  For a = psi0 + (positive semidefinite), the squared pivots of psi0
+    are such bounds (Schur complements are monotone in the Loewner order), so the factor exists for
+    any cancellation in the scatter.
 
     Parameters
     ----------
@@ -32,12 +32,12 @@ def cholesky_inplace(a, floor):
         _factorise_by_blocks(a, floor)
 
 
-@kernel
+@jitted
 def _raised_root(pivot, floor):
     return math.sqrt(pivot if pivot > floor else floor)
 
 
-@kernel
+@jitted
 def _factorise_by_columns(a, floor):
     n = a.shape[0]
     column = np.empty(n)
@@ -47,18 +47,18 @@ def _factorise_by_columns(a, floor):
         for i in range(j + 1, n):
             a[i, j] /= root
             column[i] = a[i, j]
-        # What is left shrinks at once, along its rows: that vectorises, inner products do not.
+        # The remaining triangle is updated by rows: this vectorises, inner products do not.
         for i in range(j + 1, n):
             factor = column[i]
             for m in range(j + 1, i + 1):
                 a[i, m] -= factor * column[m]
 
 
-@kernel
+@jitted
 def _factorise_by_blocks(a, floor):
-    """Subtract from a block of rows what all before it take at once; the factor is the same."""
+    """Factorise in blocks of rows; all previous rows are subtracted from a block at once."""
     n = a.shape[0]
-    # The factor transposed: what is subtracted from a row then lies in rows.
+    # The transposed factor, so that the terms subtracted from a row lie in rows.
     upper = np.empty((n, n))
     for i in range(n):
         for j in range(i + 1):
@@ -79,9 +79,16 @@ def _factorise_by_blocks(a, floor):
                 a[i, j] = upper[j, i]
 
 
-@kernel
+@jitted
 def invert_lower(lower, out):
-    """Write the inverse of the lower triangle of `lower` (D, D) into `out`, and zeros above it."""
+    """Write the inverse of a lower triangular matrix.
+
+    Parameters
+    ----------
+    lower : ndarray of float64, shape (D, D)
+    out : ndarray of float64, shape (D, D)
+        Overwritten; zero above the diagonal.
+    """
     n = lower.shape[0]
     out[:] = 0.0
     for first in range(0, n, AT_ONCE):
@@ -98,7 +105,7 @@ def invert_lower(lower, out):
             out[i, i] = 1.0 / lower[i, i]
 
 
-@kernel
+@jitted
 def log_diagonal_sum(a):
     """Sum of the logarithms of the diagonal of `a`."""
     total = 0.0
@@ -107,24 +114,52 @@ def log_diagonal_sum(a):
     return total
 
 
-@kernel
-def rank_one_inplace(lower, x, sign):
-    """Update the Cholesky factor of A to that of A + sign * x x'; return whether it exists.
+@jitted_copied
+def add_rank_one(lower, x):
+    """Update the Cholesky factor of A to that of A + x x', by Givens rotations.
 
-    `x` is overwritten.  O(D^2) by Givens (sign = 1) or hyperbolic (sign = -1) rotations
-    (Golub & Van Loan, Matrix Computations, section 6.5.4; Das 2014, eq. 15-16).  On False the
-    factor is spoilt and must be computed afresh.
+    O(D^2) (Golub & Van Loan, Matrix Computations, section 6.5.4; Das 2014, eq. 15).  However long
+    x is, each element is as exact as its row of A and x allow.
 
     Parameters
     ----------
     lower : ndarray of float64, shape (D, D)
+        Overwritten.
     x : ndarray of float64, shape (D,)
-    sign : float
-        1.0 or -1.0.
+        Overwritten.
     """
     n = lower.shape[0]
     for j in range(n):
-        squared = lower[j, j] * lower[j, j] + sign * x[j] * x[j]
+        r = math.sqrt(lower[j, j] * lower[j, j] + x[j] * x[j])
+        c, s = lower[j, j] / r, x[j] / r
+        lower[j, j] = r
+        for i in range(j + 1, n):
+            before = lower[i, j]
+            lower[i, j] = c * before + s * x[i]
+            x[i] = c * x[i] - s * before
+
+
+@jitted_copied
+def remove_rank_one(lower, x):
+    """Update the Cholesky factor of A to that of A - x x'; return whether it exists.
+
+    O(D^2) by hyperbolic rotations (Golub & Van Loan, Matrix Computations, section 6.5.4; Das
+    2014, eq. 16).  On False the factor is spoilt and must be computed afresh.
+
+    Parameters
+    ----------
+    lower : ndarray of float64, shape (D, D)
+        Overwritten.
+    x : ndarray of float64, shape (D,)
+        Overwritten by numbers of no meaning.
+
+    Returns
+    -------
+    bool
+    """
+    n = lower.shape[0]
+    for j in range(n):
+        squared = lower[j, j] * lower[j, j] - x[j] * x[j]
         if not squared > 0.0:
             return False
         r = math.sqrt(squared)
@@ -132,14 +167,25 @@ def rank_one_inplace(lower, x, sign):
         s = x[j] / lower[j, j]
         lower[j, j] = r
         for i in range(j + 1, n):
-            lower[i, j] = (lower[i, j] + sign * s * x[i]) / c
+            lower[i, j] = (lower[i, j] - s * x[i]) / c
             x[i] = c * x[i] - s * lower[i, j]
     return True
 
 
-@kernel
+@jitted_copied
 def squared_solve(lower, x):
-    """Squared norm of lower^-1 x; `x` is overwritten by the solution."""
+    """Squared norm of lower^-1 x.
+
+    Parameters
+    ----------
+    lower : ndarray of float64, shape (D, D)
+    x : ndarray of float64, shape (D,)
+        Overwritten by the solution.
+
+    Returns
+    -------
+    float
+    """
     total = 0.0
     for i in range(lower.shape[0]):
         s = x[i]

@@ -1,20 +1,30 @@
 """Log densities of a tile that are linear in its features: constant + extra + sum_d slope_d x_d.
 
-The last row of such a tile, after the features, is what does not depend on the cluster.
+The last row of such a tile, after the features, holds `extra`, the terms that do not depend on the
+cluster.
 """
 
 from typing import Any
 
 from numba.core import types
 
-from pymc_dpsplit.kernels.jit import inlined_kernel, intrinsic, kernel
+from pymc_dpsplit.kernels.jit import intrinsic, jitted, jitted_inlined
 from pymc_dpsplit.kernels.lanes import LANES, Lanes, index, written_once
 from pymc_dpsplit.kernels.tiles import TILE
 
 
-@kernel
+@jitted
 def fill_log_linear_plainly(tile, slopes, constant, out):
-    """Do what `fill_log_linear` does, without vector code."""
+    """Plain twin of `fill_log_linear`, without vector code.
+
+    Parameters
+    ----------
+    tile : ndarray of float64, shape (>= (D + 1) * TILE,)
+        The features, then `extra`.
+    slopes : ndarray of float64, shape (D,)
+    constant : float
+    out : ndarray of float64, shape (TILE,)
+    """
     last = slopes.shape[0] * TILE
     for t in range(TILE):
         out[t] = constant + tile[last + t]
@@ -48,7 +58,7 @@ def _fill_by_lanes(typing_context, tile, slopes, n_features, constant, out):
     return types.void(tile, slopes, n_features, constant, out), generate
 
 
-@inlined_kernel
+@jitted_inlined
 def _fill_log_linear(tile, slopes, constant, out):
     """Write constant + extra + sum_d slope_d x_d for each observation of a tile into `out`.
 

@@ -1,15 +1,16 @@
-"""Log densities of a tile that are sums of entries of a table, one entry for each feature.
+"""Log densities of a tile that are sums of table entries, one entry per feature.
 
-The last row of such a tile, after the features, is what does not depend on the cluster.
+The last row of such a tile, after the features, holds `extra`, the terms that do not depend on the
+cluster.
 """
 
 import numpy as np
 
-from pymc_dpsplit.kernels.jit import inlined_kernel
+from pymc_dpsplit.kernels.jit import jitted_inlined
 from pymc_dpsplit.kernels.tiles import TILE
 
 
-@inlined_kernel
+@jitted_inlined
 def fill_log_lookup(tile, table, n_features, constant, out):
     """Write constant + extra + sum_d table[x_d] for each observation of a tile into `out`.
 
@@ -24,8 +25,8 @@ def fill_log_lookup(tile, table, n_features, constant, out):
     """
     for t in range(TILE):
         out[t] = constant + tile[n_features * TILE + t]
-    # Four at a time, as `out` is read and written in each pass.  Unsigned positions of 32 bits are
-    # converted side by side, and numba does not look whether they count from the end.
+    # Four features per pass, as each pass reads and writes `out`.  Unsigned 32-bit positions are
+    # converted by vector code, and numba does not check them for negative indices.
     whole = n_features // 4 * 4
     for d in range(0, whole, 4):
         for t in range(TILE):

@@ -1,18 +1,25 @@
-"""From log masses of a tile to cumulative masses, and to the atom that a uniform falls on."""
+"""Cumulative masses of a tile from log masses, and the atom that a uniform selects."""
 
 from typing import Any
 
 from numba.core import types
 
 from pymc_dpsplit.kernels.exponential import LOG2E, exp2_plainly, write_exp2
-from pymc_dpsplit.kernels.jit import inlined_kernel, intrinsic, kernel
+from pymc_dpsplit.kernels.jit import intrinsic, jitted, jitted_inlined
 from pymc_dpsplit.kernels.lanes import LANES, Lanes, index, written_once
 from pymc_dpsplit.kernels.tiles import TILE
 
 
-@kernel
+@jitted
 def accumulate_plainly(log_mass, n_rows, highest, total):
-    """Do what `accumulate` does, without vector code."""
+    """Plain twin of `accumulate`, without vector code.
+
+    Parameters
+    ----------
+    log_mass : ndarray of float64, shape (>= n_rows, TILE)
+    n_rows : int
+    highest, total : ndarrays of float64, shape (TILE,)
+    """
     for t in range(TILE):
         highest[t] = log_mass[0, t]
         total[t] = 0.0
@@ -27,9 +34,17 @@ def accumulate_plainly(log_mass, n_rows, highest, total):
             mass[t] = total[t]
 
 
-@kernel
+@jitted
 def count_below_plainly(cumulative, n_rows, target, count):
-    """Do what `count_below` does, without vector code."""
+    """Plain twin of `count_below`, without vector code.
+
+    Parameters
+    ----------
+    cumulative : ndarray of float64, shape (>= n_rows, TILE)
+    n_rows : int
+    target : ndarray of float64, shape (TILE,)
+    count : ndarray of int64, shape (TILE,)
+    """
     for t in range(TILE):
         count[t] = 0
     for a in range(n_rows):
@@ -98,25 +113,25 @@ def _count_by_lanes(typing_context, cumulative, n_rows, target, count):
     return types.void(cumulative, n_rows, target, count), generate
 
 
-@inlined_kernel
+@jitted_inlined
 def _accumulate(log_mass, n_rows, highest, total):
-    """Replace log masses by running sums, relative to the largest mass of each observation.
+    """Replace log masses by cumulative masses, relative to the largest mass of each observation.
 
     Parameters
     ----------
     log_mass : ndarray of float64, shape (>= n_rows, TILE)
-        Not all -inf in a column; overwritten by the sums of exp(log_mass - highest) so far.
+        Not all -inf in a column; overwritten by the cumulative sums of exp(log_mass - highest).
     n_rows : int
         At least 1.
     highest, total : ndarrays of float64, shape (TILE,)
-        Written: the largest log mass, and the last running sum.
+        Overwritten by the largest log mass and the last cumulative mass.
     """
     _accumulate_by_lanes(log_mass, n_rows, highest, total)
 
 
-@inlined_kernel
+@jitted_inlined
 def _count_below(cumulative, n_rows, target, count):
-    """Count the running sums that do not exceed a target: the row that the target falls on.
+    """Count the cumulative masses that do not exceed a target, which is the row selected.
 
     Parameters
     ----------
@@ -124,7 +139,7 @@ def _count_below(cumulative, n_rows, target, count):
     n_rows : int
     target : ndarray of float64, shape (TILE,)
     count : ndarray of int64, shape (TILE,)
-        Written.
+        Overwritten.
     """
     _count_by_lanes(cumulative, n_rows, target, count)
 

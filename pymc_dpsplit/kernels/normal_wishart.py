@@ -1,4 +1,4 @@
-"""The normal-inverse-Wishart posterior and draws from it; docs/method.md, eq. (24)-(26).
+"""Normal-inverse-Wishart posterior and draws from it; docs/method.md, eq. (7.4)-(7.6).
 
 `prior` is any NamedTuple with mu0 (D,), kappa0, nu0, psi0 (D, D) and floor (D,), the squared
 pivots of psi0.
@@ -8,73 +8,116 @@ import math
 
 import numpy as np
 
-from pymc_dpsplit.kernels.jit import kernel
-from pymc_dpsplit.kernels.linalg import cholesky_inplace, log_diagonal_sum
+from pymc_dpsplit.kernels.jit import jitted
+from pymc_dpsplit.kernels.linalg import add_rank_one, cholesky_inplace, log_diagonal_sum
 from pymc_dpsplit.kernels.overrelaxation import overrelax_log_gamma, overrelax_normal
 from pymc_dpsplit.kernels.products import AT_ONCE, add_product
 from pymc_dpsplit.kernels.random import draw_log_gamma
+from pymc_dpsplit.kernels.special import LEAST_LOG, positive_exp
 
+# Squared distance of the prior mean, in variances of a cluster, from which its term in psi_n is
+# added to the factor: four of sixteen digits.
+_FAR = 1e4
 _LOG_2, _LOG_2PI = math.log(2.0), math.log(2.0 * math.pi)
 
 
-@kernel
+@jitted
 def fill_posterior(prior, stats, mean, factor):
-    """Posterior mean and Cholesky factor of psi_n, eq. (25); returns kappa_n and nu_n."""
+    """Write the posterior mean and the Cholesky factor of psi_n, eq. (7.5).
+
+    Parameters
+    ----------
+    prior : NamedTuple
+    stats : ndarray of float64, shape (S,)
+    mean : ndarray of float64, shape (D,)
+    factor : ndarray of float64, shape (D, D)
+        Both overwritten; the factor in its lower triangle.
+
+    Returns
+    -------
+    kappa_n, nu_n : float
+    """
     n = stats[0]
     n_features = mean.shape[0]
     kappa_n = prior.kappa0 + n
     weight = prior.kappa0 * n / kappa_n
-    for a in range(n_features):
-        mean[a] = stats[1 + a] / n - prior.mu0[a] if n > 0.0 else 0.0
+    is_far = False
     at = 1 + n_features
     for a in range(n_features):
+        # From the prior mean to that of the cluster.
+        mean[a] = stats[1 + a] / n - prior.mu0[a] if n > 0.0 else 0.0
         for b in range(a + 1):
             scatter = stats[at] - stats[1 + a] * (stats[1 + b] / n) if n > 0.0 else 0.0
-            factor[a, b] = prior.psi0[a, b] + scatter + weight * mean[a] * mean[b]
+            factor[a, b] = prior.psi0[a, b] + scatter
             at += 1
-    cholesky_inplace(factor, prior.floor)
+        is_far |= weight * mean[a] * mean[a] > _FAR * factor[a, a]
+    if is_far:
+        # Added to the matrix, the term of the means would leave few digits of the rest.
+        cholesky_inplace(factor, prior.floor)
+        root = math.sqrt(weight)
+        for a in range(n_features):
+            mean[a] *= root
+        add_rank_one(factor, mean)
+    else:
+        for a in range(n_features):
+            for b in range(a + 1):
+                factor[a, b] += weight * mean[a] * mean[b]
+        cholesky_inplace(factor, prior.floor)
     for a in range(n_features):
-        mean[a] = prior.mu0[a] + n / kappa_n * mean[a]
+        mean[a] = (prior.kappa0 * prior.mu0[a] + stats[1 + a]) / kappa_n
     return kappa_n, prior.nu0 + n
 
 
-@kernel
+@jitted
 def draw_whitening(inverse, nu_n, rng, whitening):
-    """Draw W, lower triangular, with W'W ~ Wishart(nu_n, psi_n^-1), eq. (26).
+    """Draw W, lower triangular, with W'W ~ Wishart(nu_n, psi_n^-1), eq. (7.6).
 
-    A reversed Bartlett decomposition: W = B C^-1 with psi_n = C C' and B lower,
+    This is a reversed Bartlett decomposition: W = B C^-1 with psi_n = C C' and B lower,
     B_ii^2 ~ chi^2(nu_n - (D - 1 - i)).  No covariance is formed or factorised.
 
     Parameters
     ----------
     inverse : ndarray of float64, shape (D, D)
-        C^-1, zero above its diagonal.
+        C^-1, zero above the diagonal.
     nu_n : float
+    rng : numpy.random.Generator
     whitening : ndarray of float64, shape (D, D)
-        Its lower triangle is written, and little beside the diagonal above.
+        The lower triangle is overwritten, and some elements next to the diagonal above it.
+
+    Returns
+    -------
+    float
+        To be added to the log determinant of `whitening`: 0, or less if an element of its diagonal
+        is too small for float64.
     """
-    n_features = inverse.shape[0]
+    n_features, log_lost = inverse.shape[0], 0.0
     bartlett = np.zeros((n_features, n_features))
     for a in range(n_features):
         for b in range(a):
             bartlett[a, b] = rng.standard_normal()
         shape = 0.5 * (nu_n - (n_features - 1 - a))
         if shape < 1.0:
-            bartlett[a, a] = math.exp(0.5 * (math.log(2.0) + draw_log_gamma(rng, shape)))
+            log_root = 0.5 * (_LOG_2 + draw_log_gamma(rng, shape))
+            bartlett[a, a] = positive_exp(log_root)
+            log_lost += min(log_root - LEAST_LOG, 0.0)
         else:
             bartlett[a, a] = math.sqrt(2.0 * rng.standard_gamma(shape))
     _multiply_lower(bartlett, inverse, whitening)
+    return log_lost
 
 
-@kernel
+@jitted
 def overrelax_whitening(factor, inverse, nu_n, rng, whitening):
     """Move W, a draw of `draw_whitening`, to another by over-relaxing the elements of B = W C.
 
     Parameters
     ----------
-    factor, inverse : ndarrays of float64, shape (D, D)
-        C and C^-1, zero above their diagonals.
+    factor : ndarray of float64, shape (D, D)
+        C and C^-1, zero above the diagonal.
+    inverse : ndarray of float64, shape (D, D)
+        C and C^-1, zero above the diagonal.
     nu_n : float
+    rng : numpy.random.Generator
     whitening : ndarray of float64, shape (D, D)
         As `draw_whitening` leaves it; overwritten.
     """
@@ -85,7 +128,7 @@ def overrelax_whitening(factor, inverse, nu_n, rng, whitening):
         for b in range(a):
             bartlett[a, b] = overrelax_normal(rng, bartlett[a, b])
         bartlett[a, a + 1 :] = 0.0
-        # The diagonal is the root of a chi-square variable, which is twice a gamma variable.
+        # The square of a diagonal element is chi-square, which is twice a gamma variable.
         log_half = 2.0 * math.log(bartlett[a, a]) - _LOG_2
         shape = 0.5 * (nu_n - (n_features - 1 - a))
         log_half = overrelax_log_gamma(rng, shape, log_half)
@@ -93,25 +136,34 @@ def overrelax_whitening(factor, inverse, nu_n, rng, whitening):
     _multiply_lower(bartlett, inverse, whitening)
 
 
-@kernel
+@jitted
 def _multiply_lower(left, right, out):
     """Write the product of two matrices that are zero above their diagonals.
 
-    Of `out` the lower triangle is written, and little beside the diagonal above.
+    The lower triangle of `out` is written, and some elements next to the diagonal above it.
     """
     n_features = out.shape[0]
     for a in range(n_features):
         for b in range(a + 1):
             out[a, b] = 0.0
-    # Not further than the diagonal, or a little.
+    # Blocks of rows stop at the diagonal block.
     for first in range(0, n_features, AT_ONCE):
         last = min(first + AT_ONCE, n_features)
         add_product(1.0, left, right, (first, last), last, (0, last), out)
 
 
-@kernel
+@jitted
 def set_density(whitening, mean, params):
-    """Write normaliser and whitening matrix (lower, D x D) into `params`; c = W mean."""
+    """Write log normaliser, centre W mean and whitening matrix W into `params`.
+
+    Parameters
+    ----------
+    whitening : ndarray of float64, shape (D, D)
+        W, lower triangular.
+    mean : ndarray of float64, shape (D,)
+    params : ndarray of float64, shape (1 + D + D * D,)
+        Overwritten.
+    """
     n_features = mean.shape[0]
     params[:] = 0.0
     params[0] = log_diagonal_sum(whitening) - 0.5 * n_features * _LOG_2PI

@@ -1,25 +1,32 @@
-"""Sums of outer products x x' over rows of a matrix: the scatter of clusters."""
+"""Sums of outer products x x' over rows of a matrix, for the scatter of clusters."""
 
 from typing import Any
 
 from numba.core import types
 
-from pymc_dpsplit.kernels.jit import inlined_kernel, intrinsic, kernel
+from pymc_dpsplit.kernels.jit import intrinsic, jitted, jitted_inlined
 from pymc_dpsplit.kernels.lanes import LANES, Lanes, index, written_once
 
-# Eight rows of the sum by one vector: as many accumulators as hide the latency of an addition.
+# Eight rows of the sum by one vector: enough accumulators to hide the latency of an addition.
 _ROWS = 8
 
 
-@kernel
+@jitted
 def padded(n_features):
     """Length of a row of `packed`: a multiple of the number of rows that are summed at once."""
     return (n_features + _ROWS - 1) // _ROWS * _ROWS
 
 
-@kernel
+@jitted
 def sum_outer_plainly(packed, n_rows, width, square):
-    """Do what `sum_outer` does, without vector code."""
+    """Plain twin of `sum_outer`, without vector code.
+
+    Parameters
+    ----------
+    packed : ndarray of float64, shape (>= n_rows * width,)
+    n_rows, width : int
+    square : ndarray of float64, shape (width * width,)
+    """
     for a in range(width):
         for b in range(a + 1):
             square[a * width + b] = 0.0
@@ -53,7 +60,7 @@ def _sum_outer_by_lanes(typing_context, packed, n_rows, width, square):
     return types.void(packed, n_rows, width, square), generate
 
 
-@inlined_kernel
+@jitted_inlined
 def _sum_outer(packed, n_rows, width, square):
     """Write the sum of x x' over rows x of `packed` into the lower triangle of `square`.
 

@@ -1,23 +1,33 @@
-"""Small products of matrices, added to what is there: columns along the lanes.
+"""Small matrix products added to an array, with columns along the lanes.
 
-Up to AT_ONCE rows by VECTORS vectors are kept in registers while the inner index goes by; what a
-block of columns has too many is masked.
+Up to AT_ONCE rows by VECTORS vectors are kept in registers while the inner index runs; columns
+beyond the last one of a block are masked.
 """
 
 from typing import Any
 
 from numba.core import types
 
-from pymc_dpsplit.kernels.jit import inlined_kernel, intrinsic, kernel
+from pymc_dpsplit.kernels.jit import intrinsic, jitted, jitted_inlined
 from pymc_dpsplit.kernels.lanes import BLOCK, LANES, Lanes, index, written_once
 
 AT_ONCE = 4
 _ITEM = 8
 
 
-@kernel
+@jitted
 def add_product_plainly(sign, left, right, rows, n_inner, columns, out):
-    """Do what `add_product` does, without vector code."""
+    """Plain twin of `add_product`, without vector code; see `_add_product`.
+
+    Parameters
+    ----------
+    sign : float
+    left, right : ndarrays of float64, shape (any, any)
+    rows : tuple of two int
+    n_inner : int
+    columns : tuple of two int
+    out : ndarray of float64, shape (any, any)
+    """
     for r in range(rows[0], rows[1]):
         for m in range(n_inner):
             factor = sign * left[r, m]
@@ -99,7 +109,7 @@ def _add_by_lanes(
     return types.void(sign, *pitches, n_inner, first, last, start, stop), generate
 
 
-@inlined_kernel
+@jitted_inlined
 def _add_product(sign, left, right, rows, n_inner, columns, out):
     """Add to out[r, b] the sum over m of sign * left[r, m] * right[m, b], in the order of m.
 
@@ -109,10 +119,10 @@ def _add_product(sign, left, right, rows, n_inner, columns, out):
         1.0 or -1.0.
     left, right, out : ndarrays of float64, shapes (>= rows[1], >= M), (>= M, >= columns[1]),
         (>= rows[1], >= columns[1])
-        The elements of a row next to each other.  Rows of `out` that are written are not among
-        the first M rows of `right`, if that is the same array.
+        Contiguous along rows.  If `out` and `right` are the same array, the rows of `out` that are
+        written must not be among the first M rows.
     rows, columns : tuples of two int
-        First r and b, and those after the last.
+        First r and b, and the ends, exclusive.
     n_inner : int
         M.
     """

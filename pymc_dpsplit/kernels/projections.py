@@ -1,25 +1,35 @@
-"""The smallest squared projections of a tile: they bound densities without evaluating them.
+"""Smallest squared projections of a tile, which bound densities without evaluating them.
 
-One product of a vector per atom by the tile, observations along the lanes as in `quadratic`.
+This is one product of the tile with a vector per atom, observations along the lanes as in
+`quadratic`.
 """
 
 from typing import Any
 
 from numba.core import types
 
-from pymc_dpsplit.kernels.jit import inlined_kernel, intrinsic, kernel
+from pymc_dpsplit.kernels.jit import intrinsic, jitted, jitted_inlined
 from pymc_dpsplit.kernels.lanes import LANES, Lanes, index, written_once
 from pymc_dpsplit.kernels.tiles import TILE
 
-# Rows at a time, by VECTORS vectors: as many accumulators as hide the latency of an addition.
+# Rows at a time, by VECTORS vectors: enough accumulators to hide the latency of an addition.
 ROWS = 4
-# What a row holds before its direction.
+# Number of elements of a row before its direction.
 HEAD = 2
 
 
-@kernel
+@jitted
 def fill_highest_plainly(tile, table, n_features, reference, out):
-    """Do what `fill_highest` does, without vector code."""
+    """Plain twin of `fill_highest`, without vector code.
+
+    Parameters
+    ----------
+    tile : ndarray of float64, shape (>= D * TILE,)
+    table : ndarray of float64, shape (R * (HEAD + D),)
+    n_features : int
+    reference : ndarray of float64, shape (TILE,)
+    out : ndarray of float64, shape (R,)
+    """
     width = HEAD + n_features
     for r in range(out.shape[0]):
         at = r * width
@@ -88,19 +98,19 @@ def _fill_by_lanes(typing_context, tile, table, n_features, reference, n_rows, o
     return types.void(tile, table, n_features, reference, n_rows, out), generate
 
 
-@inlined_kernel
+@jitted_inlined
 def _fill_highest(tile, table, n_features, reference, out):
-    """Write the largest a - (g'x - h)^2 / 2 - reference of a tile, for each row of a table.
+    """Write the maximum over a tile of a - (g'x - h)^2 / 2 - reference, for each row of a table.
 
     Parameters
     ----------
     tile : ndarray of float64, shape (>= D * TILE,)
     table : ndarray of float64, shape (R * (HEAD + D),)
-        Rows a, h, g (D), one after the other.
+        Rows (a, h, g), g of length D.
     n_features : int
     reference : ndarray of float64, shape (TILE,)
     out : ndarray of float64, shape (R,)
-        Written; R is a multiple of ROWS.
+        Overwritten; R is a multiple of ROWS.
     """
     _fill_by_lanes(tile, table, n_features, reference, out.shape[0], out)
 

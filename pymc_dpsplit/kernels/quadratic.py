@@ -1,24 +1,34 @@
-"""Normal log densities of a tile, constant - |W x - c|^2 / 2: the innermost loop of the project.
+"""Normal log densities of a tile, constant - |W x - c|^2 / 2, the innermost loop of the package.
 
 Observations run along the lanes.  Four rows of W by VECTORS vectors of observations are kept in
-registers while the columns go by, so that a multiply-add costs half a load; the zeros above
-the diagonal are skipped, and what is left over of the rows has code of its own for each number.
+registers while the columns run, so that a multiply-add costs half a load.  The zeros above the
+diagonal are skipped; each number of remaining rows has its own code.
 """
 
 from typing import Any
 
 from numba.core import types
 
-from pymc_dpsplit.kernels.jit import inlined_kernel, intrinsic, kernel
+from pymc_dpsplit.kernels.jit import intrinsic, jitted, jitted_inlined
 from pymc_dpsplit.kernels.lanes import LANES, VECTORS, Lanes, index, written_once
 from pymc_dpsplit.kernels.tiles import TILE
 
 _ROWS = 4
 
 
-@kernel
+@jitted
 def fill_log_normal_plainly(tile, whitening, centre, constant, out, scratch):
-    """Do what `fill_log_normal` does, without vector code."""
+    """Plain twin of `fill_log_normal`, without vector code.
+
+    Parameters
+    ----------
+    tile : ndarray of float64, shape (>= D * TILE,)
+    whitening : ndarray of float64, shape (D, D)
+    centre : ndarray of float64, shape (D,)
+    constant : float
+    out : ndarray of float64, shape (TILE,)
+    scratch : ndarray of float64, shape (>= TILE,)
+    """
     for t in range(TILE):
         out[t] = 0.0
     for r in range(centre.shape[0]):
@@ -35,14 +45,22 @@ def fill_log_normal_plainly(tile, whitening, centre, constant, out, scratch):
 
 
 class _Norms:
-    """Writes the code that sums the squares of rows of W x - c over a block of observations."""
+    """Writer of the code that sums the squares of rows of W x - c over a block of observations."""
 
     def __init__(self, builder: Any, tile: Any, whitening: Any, centre: Any, n: Any) -> None:
         self.builder, self.lanes = builder, Lanes(builder)
         self.tile, self.whitening, self.centre, self.n = tile, whitening, centre, n
 
     def add_rows(self, n_rows: int, row: Any, block: Any, totals: list[Any]) -> None:
-        """Add the squares of the rows row .. row + n_rows - 1 to `totals`."""
+        """Add the squares of the rows row .. row + n_rows - 1 to `totals`.
+
+        Parameters
+        ----------
+        n_rows : int
+        row, block : LLVM value
+        totals : list of LLVM values
+            One accumulator per vector of the block.
+        """
         builder, lanes = self.builder, self.lanes
         rows = [builder.add(row, index(i)) for i in range(n_rows)]
         sums = []
@@ -95,7 +113,7 @@ def _fill_by_lanes(typing_context, tile, whitening, centre, n_features, constant
     return types.void(tile, whitening, centre, n_features, constant, out), generate
 
 
-@inlined_kernel
+@jitted_inlined
 def _fill_log_normal_by_lanes(tile, whitening, centre, constant, out, scratch):
     """Write constant - |W x - c|^2 / 2 for each observation of a tile into `out`.
 

@@ -1,15 +1,15 @@
 """Random numbers for kernels.
 
-Serial kernels advance the `numpy.random.Generator` they are given.  Kernels that run in
-parallel over observations use `hash_uniform`: a uniform is a function of (key of the sweep,
-observation), so it does not depend on the order, the tiling or the number of threads.
+Sequential kernels advance the `numpy.random.Generator` of the chain.  Kernels that run in parallel
+over observations use `hash_uniform`: a uniform is a function of the key of the sweep and the
+observation, so it does not depend on the order, the tiles or the number of threads.
 """
 
 import math
 
 import numpy as np
 
-from pymc_dpsplit.kernels.jit import kernel
+from pymc_dpsplit.kernels.jit import jitted
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -20,7 +20,7 @@ _TWO32 = 4294967296.0
 _UNIT = 2.0**-52
 
 
-@kernel
+@jitted
 def draw_key(rng):
     """Draw a 64-bit key for one sweep from the generator of the chain."""
     high = np.uint64(rng.random() * _TWO32)
@@ -28,13 +28,22 @@ def draw_key(rng):
     return (high << _SHIFT32) | low
 
 
-@kernel
+@jitted
 def hash_uniform(key, index):
-    """Uniform on the open interval (0, 1) belonging to `index` under `key`.
+    """Uniform on the open interval (0, 1) that belongs to `index` under `key`.
 
-    The finaliser of SplitMix64 (Steele, Lea & Flood 2014) applied twice, the key entering
-    before each: streams of keys that differ by a multiple of the increment stay unrelated.
-    Fifty-two bits and a half-step offset, exact in float64, keep the result away from 0 and 1.
+    The finaliser of SplitMix64 (Steele, Lea & Flood 2014) is applied twice, and the key enters
+    before each, so that streams stay unrelated for keys that differ by a multiple of the increment.
+    Fifty-two bits and a half-step offset, exact in float64, exclude 0 and 1.
+
+    Parameters
+    ----------
+    key : uint64
+    index : int
+
+    Returns
+    -------
+    float
     """
     key = np.uint64(key)  # a signed one would be shifted arithmetically below
     x = key + np.uint64(index) * _GOLDEN
@@ -47,24 +56,36 @@ def hash_uniform(key, index):
     return (np.float64(x >> _SHIFT12) + 0.5) * _UNIT
 
 
-@kernel
+@jitted
 def draw_log_gamma(rng, shape):
     """Logarithm of a standard gamma variable; finite for every positive `shape`.
 
-    For shape < 1 the gamma itself underflows (47 % of draws at shape 0.001), so the identity
-    G(a) = G(a + 1) U^(1/a) is used on the log scale.
+    For shape < 1 the gamma variable itself underflows (47 % of draws at shape 0.001), so the
+    identity G(a) = G(a + 1) U^(1/a) is used on the log scale.
     """
     if shape < 1.0:
         return math.log(rng.standard_gamma(shape + 1.0)) - rng.standard_exponential() / shape
     return math.log(rng.standard_gamma(shape))
 
 
-@kernel
+@jitted
 def categorical_at(u, weights):
-    """Index that a uniform `u` falls on, `weights` (nonnegative, not all zero) laid end to end."""
-    target = u * weights.sum()
-    running = 0.0
-    last = 0
+    """Index that a uniform `u` selects, with probability proportional to `weights`.
+
+    Parameters
+    ----------
+    u : float
+    weights : ndarray of float64, shape (K,)
+        Nonnegative, not all zero.
+
+    Returns
+    -------
+    int
+    """
+    total = 0.0
+    for k in range(weights.shape[0]):
+        total += weights[k]
+    target, running, last = u * total, 0.0, 0
     for k in range(weights.shape[0]):
         if weights[k] > 0.0:
             running += weights[k]
@@ -74,7 +95,7 @@ def categorical_at(u, weights):
     return last
 
 
-@kernel
+@jitted
 def draw_categorical(rng, weights):
     """Draw an index with probability proportional to `weights`."""
     return categorical_at(rng.random(), weights)

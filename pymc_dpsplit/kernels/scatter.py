@@ -1,18 +1,27 @@
-"""Number, sums and scatter of groups of observations: what Gaussian clusters with covariances need.
+"""Numbers, sums and scatter of groups of observations, for Gaussian clusters with covariances.
 
-They are a flat vector: n, sums (D), lower triangle of the sum of outer products, by rows, all of
-observations less a shift.
+Statistics are a flat vector: n, sums (D), and the lower triangle of the sum of outer products, by
+rows, all of observations less a shift.
 """
 
-from pymc_dpsplit.kernels.jit import kernel
+from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.outer import padded, sum_outer
 from pymc_dpsplit.kernels.tiles import TILE, new_scratch, new_tile
 from pymc_dpsplit.kernels.views import part_of, row_of
 
 
-@kernel
+@jitted
 def add_outer(shift, data, i, stats):
-    """Add observation i to number, sums and outer products."""
+    """Add observation i to number, sums and outer products.
+
+    Parameters
+    ----------
+    shift : ndarray of float64, shape (D,)
+    data : ndarray of float64, shape (N, D)
+    i : int
+    stats : ndarray of float64, shape (S,)
+        Added to.
+    """
     n_features = data.shape[1]
     stats[0] += 1.0
     at = 1 + n_features
@@ -24,11 +33,20 @@ def add_outer(shift, data, i, stats):
         at += a + 1
 
 
-@kernel
+@jitted
 def add_outer_groups(shift, data, members, bounds, stats):
     """Add the observations members[bounds[k] : bounds[k + 1]] to `stats[k]`, for each k.
 
-    One or two features are added up in registers, more by products of matrices.
+    With one or two features they are summed in registers, with more by matrix products.
+
+    Parameters
+    ----------
+    shift : ndarray of float64, shape (D,)
+    data : ndarray of float64, shape (N, D)
+    members : ndarray of int64, shape (n,)
+    bounds : ndarray of int64, shape (K + 1,)
+    stats : ndarray of float64, shape (K, S)
+        Added to.
     """
     for k in range(stats.shape[0]):
         if bounds[k + 1] > bounds[k]:
@@ -42,7 +60,7 @@ def add_outer_groups(shift, data, members, bounds, stats):
         _add_vectors(shift, data, members, bounds, stats)
 
 
-@kernel
+@jitted
 def _add_scalars(shift, data, group, stats):
     s, ss = 0.0, 0.0
     for j in range(group.shape[0]):
@@ -53,7 +71,7 @@ def _add_scalars(shift, data, group, stats):
     stats[2] += ss
 
 
-@kernel
+@jitted
 def _add_pairs(shift0, shift1, data, group, stats):
     s0, s1, s00, s10, s11 = 0.0, 0.0, 0.0, 0.0, 0.0
     for j in range(group.shape[0]):
@@ -70,9 +88,9 @@ def _add_pairs(shift0, shift1, data, group, stats):
     stats[5] += s11
 
 
-@kernel
+@jitted
 def _add_vectors(shift, data, members, bounds, stats):
-    """Up to TILE observations of a group at a time become one product of matrices."""
+    """Add groups by matrix products of up to TILE observations."""
     n_features = data.shape[1]
     width = padded(n_features)
     packed, square = new_tile(width), new_scratch(width * width // TILE + 1)

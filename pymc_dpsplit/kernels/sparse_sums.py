@@ -1,7 +1,7 @@
-"""Sums over the entries of sparse rows of a table that has WIDTH numbers for each column.
+"""Sums over the entries of sparse rows of a table with WIDTH numbers per column.
 
-Entries in even and in odd places have a sum of their own, so that one addition need not wait for
-the other; both are added at the end.
+Entries in even and odd places are summed separately, so that an addition need not wait for the
+previous one; both sums are added at the end.
 """
 
 from typing import Any
@@ -9,18 +9,29 @@ from typing import Any
 from llvmlite import ir
 from numba.core import types
 
-from pymc_dpsplit.kernels.jit import inlined_kernel, intrinsic, kernel
+from pymc_dpsplit.kernels.jit import intrinsic, jitted, jitted_inlined
 from pymc_dpsplit.kernels.lanes import LANES, Lanes, index, written_once
 
-# Few, so that the numbers of ten thousand columns stay in the cache while rows pass by.
+# Small, so that the table of ten thousand columns stays in the cache for all rows.
 WIDTH = 16
 
 _SETS = 2
 
 
-@kernel
+@jitted
 def sum_entries(indices, values, start, stop, table):
-    """Sum of value * table[column] over the entries start .. stop - 1, for a table (V,)."""
+    """Sum of value * table[column] over the entries start .. stop - 1.
+
+    Parameters
+    ----------
+    indices, values : ndarrays of int32, shape (M,)
+    start, stop : int
+    table : ndarray of float64, shape (V,)
+
+    Returns
+    -------
+    float
+    """
     even, odd = 0.0, 0.0
     middle = start + (stop - start) // 2 * 2
     for j in range(start, middle, 2):
@@ -31,9 +42,18 @@ def sum_entries(indices, values, start, stop, table):
     return even + odd
 
 
-@kernel
+@jitted
 def fill_sums_plainly(indptr, indices, values, rows, table, out):
-    """Do what `fill_sums` does, without vector code."""
+    """Plain twin of `fill_sums`, without vector code.
+
+    Parameters
+    ----------
+    indptr : ndarray of int64, shape (N + 1,)
+    indices, values : ndarrays of int32, shape (M,)
+    rows : ndarray of int64, shape (n,)
+    table : ndarray of float64, shape (V, WIDTH)
+    out : ndarray of float64, shape (n, WIDTH)
+    """
     for t in range(rows.shape[0]):
         start, stop = indptr[rows[t]], indptr[rows[t] + 1]
         for a in range(WIDTH):
@@ -94,7 +114,7 @@ def _fill_by_lanes(typing_context, indptr, indices, values, rows, n_rows, table,
     return types.void(indptr, indices, values, rows, n_rows, table, out), generate
 
 
-@inlined_kernel
+@jitted_inlined
 def _fill_sums(indptr, indices, values, rows, table, out):
     """Write the sums of value * table[column] over the entries of some rows into `out`.
 
@@ -107,6 +127,7 @@ def _fill_sums(indptr, indices, values, rows, table, out):
     table : ndarray of float64, shape (V, WIDTH)
         C-contiguous.
     out : ndarray of float64, shape (n, WIDTH)
+        Overwritten.
     """
     _fill_by_lanes(indptr, indices, values, rows, rows.shape[0], table, out)
 

@@ -1,27 +1,27 @@
-"""Random numbers in order from a key: for work that is begun in one order and done in another.
+"""Streams of random numbers from a key, for work that is not done in a fixed order.
 
-A stream is an array (2,) of uint64: its key, and how many numbers were taken.  Two pieces of
-work with streams of their own draw the same numbers whichever is done first.
+A stream is an array (2,) of uint64: its key, and the count of numbers drawn.  Two tasks with
+separate streams draw the same numbers in whatever order they run.
 """
 
 import numpy as np
 
-from pymc_dpsplit.kernels.jit import kernel
+from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.random import hash_uniform
 
 _TWO32 = 4294967296.0
 _SHIFT32, _ONE = np.uint64(32), np.uint64(1)
 
 
-@kernel
+@jitted
 def new_stream(key):
-    """Stream of a key, at its beginning."""
+    """Start the stream of a key."""
     stream = np.zeros(2, np.uint64)
     stream[0] = np.uint64(key)
     return stream
 
 
-@kernel
+@jitted
 def next_uniform(stream):
     """Next number of the stream, uniform on the open interval (0, 1)."""
     u = hash_uniform(stream[0], stream[1])
@@ -29,13 +29,13 @@ def next_uniform(stream):
     return u
 
 
-@kernel
+@jitted
 def next_index(stream, n):
     """Next number of the stream as an index, uniform on 0 .. n - 1."""
     return np.int64(next_uniform(stream) * n)
 
 
-@kernel
+@jitted
 def next_key(stream):
     """Key of 64 bits, from the next two numbers of the stream."""
     high = np.uint64(next_uniform(stream) * _TWO32)

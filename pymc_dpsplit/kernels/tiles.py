@@ -2,47 +2,61 @@
 
 A tile holds TILE observations: feature j of its observation t is element j * TILE + t of a
 flat array.  With one base address and constant distances LLVM knows that loads and stores do
-not overlap; rows of a matrix would cost a run-time check for each pair, per loop.  A short last
-tile is filled up with copies of its last row; what is computed for the copies is ignored.
+not overlap; rows of a matrix would need a run-time check per pair and loop.  A short last tile is
+padded with copies of its last row; results for the copies are ignored.
 """
 
 import numpy as np
 
-from pymc_dpsplit.kernels.jit import kernel
+from pymc_dpsplit.kernels.jit import jitted, jitted_copied
 from pymc_dpsplit.kernels.transposition import transpose_rows
 
 TILE = 64
 _LINE = 8  # numbers in a cache line
 
 
-@kernel
+@jitted
 def fill_range(rows, start, stop):
-    """Write the indices start .. stop - 1 into `rows` (TILE,), the last one repeated."""
+    """Write the indices start .. stop - 1 into `rows`, with the last one repeated.
+
+    Parameters
+    ----------
+    rows : ndarray of int64, shape (TILE,)
+    start, stop : int
+    """
     for t in range(TILE):
         i = start + t
         rows[t] = i if i < stop else stop - 1
 
 
-@kernel
+@jitted
 def fill_members(rows, members, start):
-    """Write members[start : start + TILE] into `rows` (TILE,), the last one repeated."""
+    """Write members[start : start + TILE] into `rows`, with the last one repeated.
+
+    Parameters
+    ----------
+    rows : ndarray of int64, shape (TILE,)
+    members : ndarray of int64, shape (n,)
+    start : int
+    """
     last = members.shape[0] - 1
     for t in range(TILE):
         j = start + t
         rows[t] = members[j if j < last else last]
 
 
-@kernel
+@jitted_copied
 def load_dense_tile(x, shift, rows, tile):
     """Transpose rows of a dense matrix, less a shift, into a tile.
 
     Parameters
     ----------
     x : ndarray of float64 or float32, shape (N, D)
-        The features of a row next to each other, see `transpose_rows`.
+        Contiguous along rows, see `transpose_rows`.
     shift : ndarray of float64, shape (D,)
     rows : ndarray of int64, shape (TILE,)
     tile : ndarray of float64, shape (>= D * TILE,)
+        Overwritten.
     """
     n_features = x.shape[1]
     if n_features == 1:
@@ -56,11 +70,11 @@ def load_dense_tile(x, shift, rows, tile):
         transpose_rows(x, shift, rows, tile)
 
 
-@kernel
+@jitted
 def new_scratch(n_rows):
-    """Scratch of `n_rows` times TILE numbers, not initialised.
+    """Allocate `n_rows` times TILE numbers, uninitialised.
 
-    It begins with a cache line, so that no vector of a tile lies across two.
+    The array is aligned to a cache line, so that no vector of a tile crosses two.
     """
     size = n_rows * TILE
     roomy = np.empty(size + _LINE)
@@ -68,15 +82,15 @@ def new_scratch(n_rows):
     return roomy[skipped : skipped + size]
 
 
-@kernel
+@jitted
 def new_tile(n_features):
-    """A zeroed tile of `n_features` features."""
+    """Allocate a zeroed tile of `n_features` features."""
     tile = new_scratch(n_features)
     tile[:] = 0.0
     return tile
 
 
-@kernel
+@jitted
 def new_rows():
-    """Room for the row indices of one tile."""
+    """Allocate the row indices of one tile."""
     return np.empty(TILE, np.int64)

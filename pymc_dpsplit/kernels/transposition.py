@@ -1,6 +1,6 @@
-"""Rows of a matrix laid out feature by feature: squares of LANES x LANES numbers in registers.
+"""Rows of a matrix laid out feature by feature, in squares of LANES x LANES numbers in registers.
 
-Written one number at a time, each would go to a cache line of its own.
+If numbers were written one by one, each would go to another cache line.
 """
 
 from typing import Any
@@ -8,13 +8,21 @@ from typing import Any
 from llvmlite import ir
 from numba.core import types
 
-from pymc_dpsplit.kernels.jit import inlined_kernel, intrinsic, kernel
+from pymc_dpsplit.kernels.jit import intrinsic, jitted, jitted_inlined
 from pymc_dpsplit.kernels.lanes import LANES, Lanes, index, written_once
 
 
-@kernel
+@jitted
 def transpose_rows_plainly(x, shift, rows, tile):
-    """Do what `transpose_rows` does, without vector code."""
+    """Plain twin of `transpose_rows`, without vector code.
+
+    Parameters
+    ----------
+    x : ndarray of float64 or float32, shape (N, D)
+    shift : ndarray of float64, shape (D,)
+    rows : ndarray of int64, shape (n,)
+    tile : ndarray of float64, shape (>= D * n,)
+    """
     n_rows, n_features = rows.shape[0], x.shape[1]
     for t in range(n_rows):
         i = rows[t]
@@ -45,7 +53,7 @@ def _write(
         at = [lanes.scalar(rows, builder.add(t, index(lane))) for lane in range(LANES)]
         starts = [builder.mul(i, pitch) for i in at]
         with lanes.steps(index(0), n_features, LANES) as (step, _):
-            # The last square may overlap the one before.
+            # The last square may overlap the previous one.
             j = builder.select(builder.icmp_signed("<", step, last), step, last)
             centre = lanes.load(shift, j)
             square = [lanes.load_widened(x, builder.add(start, j)) for start in starts]
@@ -66,19 +74,19 @@ def _transpose_by_lanes(typing_context, x, n_features, pitch, shift, rows, n_row
     return types.void(x, n_features, pitch, shift, rows, n_rows, tile), generate
 
 
-@inlined_kernel
+@jitted_inlined
 def _transpose_rows(x, shift, rows, tile):
     """Write some rows of a matrix, less a shift, as columns.
 
     Parameters
     ----------
     x : ndarray of float64 or float32, shape (N, D)
-        The features of a row next to each other: all of a contiguous matrix, or some columns of it.
+        Contiguous along rows: a C-contiguous matrix, or adjacent columns of one.
     shift : ndarray of float64, shape (D,)
     rows : ndarray of int64, shape (n,)
         n is a multiple of eight.
     tile : ndarray of float64, shape (>= D * n,)
-        Feature j of row t becomes element j * n + t.
+        Overwritten: feature j of row t becomes element j * n + t.
     """
     if x.shape[1] < LANES:
         transpose_rows_plainly(x, shift, rows, tile)

@@ -1,9 +1,10 @@
-"""Views that do not own: a part of an array without a count of its references.
+"""Views of arrays without reference counts.
 
-numba counts the references of every view, atomically; where a loop makes several per cluster and
-tile that costs more than what it computes with them.  These views are not counted.  Make them
-of arguments only, which the caller keeps alive: a local array is freed where it is last named,
-though views of it may still be in use.
+numba counts the references of every view, atomically; a loop that makes several per cluster and
+tile spends more time on this than on the computation.  These views are not counted.  Make them of
+arguments only, which the caller keeps alive: a local array is freed after its name is last used,
+even if views of it are still in use.  In compiled code the bounds are not checked; in plain
+Python they are.
 """
 
 from typing import Any
@@ -12,13 +13,13 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.np.arrayobj import populate_array
 
-from pymc_dpsplit.kernels.jit import intrinsic
+from pymc_dpsplit.kernels.jit import compiled_form_of
 
 _ITEM = 8
 
 
 def _shaped(context: Any, builder: Any, kind: Any, data: Any, shape: list[Any]) -> Any:
-    """Return a C-contiguous array struct of 8-byte elements at `data`, owning nothing."""
+    """Return a C-contiguous array struct of 8-byte elements at `data`, without ownership."""
     view = context.make_array(kind)(context, builder)
     item = context.get_constant(types.intp, _ITEM)
     strides = [builder.mul(size, item) for size in shape[1:]] + [item]
@@ -27,14 +28,35 @@ def _shaped(context: Any, builder: Any, kind: Any, data: Any, shape: list[Any]) 
     return view._getvalue()
 
 
-def _require_contiguous(array: Any) -> None:
-    if array.layout != "C" or array.dtype.bitwidth != 8 * _ITEM:
+def _require(is_contiguous: bool, n_bytes: int) -> None:
+    if not is_contiguous or n_bytes != _ITEM:
         raise TypeError("views are made of C-contiguous arrays of 8-byte elements")
 
 
-@intrinsic
+def _require_contiguous(kind: Any) -> None:
+    """Raise TypeError unless a numba array type is C-contiguous with 8-byte elements."""
+    _require(kind.layout == "C", kind.dtype.bitwidth // 8)
+
+
+def _plain_row(matrix, k):
+    _require(matrix.flags.c_contiguous, matrix.itemsize)
+    return matrix[k]
+
+
+@compiled_form_of(_plain_row)
 def row_of(typing_context, matrix, k):
-    """Return matrix[k], not counted; `matrix` is C-contiguous with 8-byte elements."""
+    """Return matrix[k] without a reference count.
+
+    Parameters
+    ----------
+    matrix : ndarray, shape (K, n)
+        C-contiguous with 8-byte elements.
+    k : int
+
+    Returns
+    -------
+    ndarray, shape (n,)
+    """
     _require_contiguous(matrix)
     kind = types.Array(matrix.dtype, 1, "C")
 
@@ -47,9 +69,27 @@ def row_of(typing_context, matrix, k):
     return kind(matrix, types.intp), generate
 
 
-@intrinsic
+def _plain_part(vector, start, size):
+    _require(vector.flags.c_contiguous, vector.itemsize)
+    if not 0 <= start <= start + size <= vector.shape[0]:
+        raise IndexError(f"{start} .. {start + size} of {vector.shape[0]} elements")
+    return vector[start : start + size]
+
+
+@compiled_form_of(_plain_part)
 def part_of(typing_context, vector, start, size):
-    """Return vector[start : start + size], not counted."""
+    """Return vector[start : start + size] without a reference count.
+
+    Parameters
+    ----------
+    vector : ndarray, shape (n,)
+        C-contiguous with 8-byte elements.
+    start, size : int
+
+    Returns
+    -------
+    ndarray, shape (size,)
+    """
     _require_contiguous(vector)
     kind = types.Array(vector.dtype, 1, "C")
 
@@ -61,9 +101,25 @@ def part_of(typing_context, vector, start, size):
     return kind(vector, types.intp, types.intp), generate
 
 
-@intrinsic
+def _plain_columns(matrix, start, size):
+    if not 0 <= start <= start + size <= matrix.shape[1]:
+        raise IndexError(f"{start} .. {start + size} of {matrix.shape[1]} columns")
+    return matrix[:, start : start + size]
+
+
+@compiled_form_of(_plain_columns)
 def columns_of(typing_context, matrix, start, size):
-    """Return matrix[:, start : start + size], not counted, of elements of any size."""
+    """Return matrix[:, start : start + size] without a reference count, for elements of any size.
+
+    Parameters
+    ----------
+    matrix : ndarray, shape (N, D)
+    start, size : int
+
+    Returns
+    -------
+    ndarray, shape (N, size)
+    """
     kind = types.Array(matrix.dtype, 2, "A", readonly=not matrix.mutable)
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
@@ -81,9 +137,26 @@ def columns_of(typing_context, matrix, start, size):
     return kind(matrix, types.intp, types.intp), generate
 
 
-@intrinsic
+def _plain_square(vector, start, n):
+    return _plain_part(vector, start, n * n).reshape(n, n)
+
+
+@compiled_form_of(_plain_square)
 def square_of(typing_context, vector, start, n):
-    """Return the n * n elements of a vector from `start` on as an (n, n) matrix, not counted."""
+    """Return n * n elements of a vector as an (n, n) matrix, without a reference count.
+
+    Parameters
+    ----------
+    vector : ndarray
+        C-contiguous with 8-byte elements.
+    start : int
+        Index of the first element.
+    n : int
+
+    Returns
+    -------
+    ndarray, shape (n, n)
+    """
     _require_contiguous(vector)
     kind = types.Array(vector.dtype, 2, "C")
 

@@ -1,7 +1,7 @@
-"""The state of the partition, and what every move needs of it.
+"""State of the partition and the operations on it that moves share.
 
 `labels` (N,) int32 holds the cluster 0 .. K - 1 of each observation; `stats` (K, S) holds the
-sufficient statistics of the clusters, element 0 the size.  Labels are changed in place, a
+sufficient statistics of the clusters, element 0 the size.  Labels are changed in place; a
 changed `stats` is a new array.
 """
 
@@ -10,21 +10,51 @@ import math
 import numpy as np
 
 from pymc_dpsplit.components.base import add_row, log_marginal, stats_size
-from pymc_dpsplit.kernels.jit import kernel
+from pymc_dpsplit.kernels.jit import jitted
+from pymc_dpsplit.kernels.rows import copy_row, copy_rows, first_column_sum
+from pymc_dpsplit.kernels.sorting import ascending, sum_by_size
+from pymc_dpsplit.moves.partition_law import (
+    log_cluster_factor,
+    log_number_factor,
+    log_split_factor,
+)
 
 
-@kernel
+@jitted
 def gather_stats(prior, data, labels, n_clusters):
-    """Sufficient statistics of every cluster, computed afresh."""
+    """Compute the sufficient statistics of every cluster from its observations.
+
+    Parameters
+    ----------
+    prior : NamedTuple
+    data : ndarray of float64, shape (N, D)
+    labels : ndarray of int32, shape (N,)
+    n_clusters : int
+
+    Returns
+    -------
+    ndarray of float64, shape (K, S)
+    """
     stats = np.zeros((n_clusters, stats_size(prior)))
     for i in range(labels.shape[0]):
         add_row(prior, data, i, stats[labels[i]])
     return stats
 
 
-@kernel
+@jitted
 def members_of(labels, stats, a, b):
-    """Indices of the observations in cluster a or b (a == b for one cluster), ascending."""
+    """Indices of the observations in cluster a or b, ascending; a == b for one cluster.
+
+    Parameters
+    ----------
+    labels : ndarray of int32, shape (N,)
+    stats : ndarray of float64, shape (K, S)
+    a, b : int
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+    """
     size = stats[a, 0] if a == b else stats[a, 0] + stats[b, 0]
     members = np.empty(np.int64(size), np.int64)
     at = 0
@@ -35,40 +65,81 @@ def members_of(labels, stats, a, b):
     return members
 
 
-@kernel
-def log_split_ratio(prior, alpha, left, right, union):
-    """Log ratio of the posterior with `union` split to that with it whole, eq. (7).
+@jitted
+def log_split_ratio(target, n_clusters, left, right, union):
+    """Log ratio of the posterior with `union` split to that with it whole, eq. (3.1).
 
-    The arguments `left`, `right` and `union` are statistics, left + right == union.
+    Parameters
+    ----------
+    target : Target
+    n_clusters : int
+        Number of clusters with `union` whole.
+    left : ndarray of float64, shape (S,)
+        Sufficient statistics, left + right == union.
+    right : ndarray of float64, shape (S,)
+        Sufficient statistics, left + right == union.
+    union : ndarray of float64, shape (S,)
+        Sufficient statistics, left + right == union.
+
+    Returns
+    -------
+    float
     """
     return (
-        math.log(alpha)
-        + math.lgamma(left[0])
-        + math.lgamma(right[0])
-        - math.lgamma(union[0])
-        + log_marginal(prior, left)
-        + log_marginal(prior, right)
-        - log_marginal(prior, union)
+        log_split_factor(target.law, n_clusters, left[0], right[0])
+        + log_marginal(target.prior, left)
+        + log_marginal(target.prior, right)
+        - log_marginal(target.prior, union)
     )
 
 
-@kernel
+@jitted
 def apply_split(labels, stats, cluster, members, side, left, right):
-    """Give the members with side 1 a new cluster; return the new statistics."""
+    """Move the members on side 1 to a new cluster; return the new statistics.
+
+    Parameters
+    ----------
+    labels : ndarray of int32, shape (N,)
+        Changed.
+    stats : ndarray of float64, shape (K, S)
+    cluster : int
+    members : ndarray of int64, shape (n,)
+    side : ndarray of int8, shape (n,)
+    left : ndarray of float64, shape (S,)
+        Sufficient statistics of sides 0 and 1.
+    right : ndarray of float64, shape (S,)
+        Sufficient statistics of sides 0 and 1.
+
+    Returns
+    -------
+    ndarray of float64, shape (K + 1, S)
+    """
     n_clusters = stats.shape[0]
     for j in range(members.shape[0]):
         if side[j] == 1:
             labels[members[j]] = n_clusters
     changed = np.empty((n_clusters + 1, stats.shape[1]))
-    changed[:n_clusters] = stats
-    changed[cluster] = left
-    changed[n_clusters] = right
+    copy_rows(stats, changed)
+    copy_row(left, changed[cluster])
+    copy_row(right, changed[n_clusters])
     return changed
 
 
-@kernel
+@jitted
 def apply_merge(labels, stats, a, b):
-    """Join cluster b to a, give the last cluster the label b; return the new statistics."""
+    """Merge two clusters under the smaller number; the last cluster takes the larger number.
+
+    Parameters
+    ----------
+    labels : ndarray of int32, shape (N,)
+        Changed.
+    stats : ndarray of float64, shape (K, S)
+    a, b : int
+
+    Returns
+    -------
+    ndarray of float64, shape (K - 1, S)
+    """
     last = stats.shape[0] - 1
     keep, gone = min(a, b), max(a, b)
     for i in range(labels.shape[0]):
@@ -77,43 +148,56 @@ def apply_merge(labels, stats, a, b):
         elif labels[i] == last:
             labels[i] = gone
     changed = stats[:last].copy()
-    changed[keep] = stats[keep] + stats[gone]
+    for j in range(stats.shape[1]):
+        changed[keep, j] = stats[keep, j] + stats[gone, j]
     if gone != last:
-        changed[gone] = stats[last]
+        copy_row(stats[last], changed[gone])
     return changed
 
 
-@kernel
-def log_n_clusters(n_clusters, n_obs, alpha):
-    """Log probability of a partition as a function of alpha, weights summed out, eq. (38)."""
-    return math.lgamma(alpha) - math.lgamma(alpha + n_obs) + n_clusters * math.log(alpha)
+@jitted
+def log_joint(target, stats):
+    """Log density of data and partition, weights and parameters integrated out, eq. (1.4).
 
+    Terms are added in order of size, so that renumbering the clusters does not change the result;
+    otherwise rank statistics would distinguish chains by rounding errors.
 
-@kernel
-def log_joint(prior, stats, alpha):
-    """Log density of data and partition, weights and parameters summed out, eq. (4).
+    Parameters
+    ----------
+    target : Target
+    stats : ndarray of float64, shape (K, S)
 
-    Terms are added in order of size: the same partition gives the same number however its
-    clusters are numbered, or ranks of draws would tell chains apart by rounding.
+    Returns
+    -------
+    float
     """
+    prior, law = target.prior, target.law
     n_clusters = stats.shape[0]
     terms = np.empty(n_clusters)
     for k in range(n_clusters):
-        terms[k] = math.lgamma(stats[k, 0]) + log_marginal(prior, stats[k])
-    n_obs = stats[:, 0].sum()
-    return log_n_clusters(n_clusters, n_obs, alpha) + np.sort(terms).sum()
+        terms[k] = log_cluster_factor(law, stats[k, 0]) + log_marginal(prior, stats[k])
+    n_obs = first_column_sum(stats)
+    return log_number_factor(law, n_clusters, n_obs) + sum_by_size(terms)
 
 
-@kernel
+@jitted
 def entropy(stats):
-    """Entropy of the partition in nats: minus the sum of p log p of the cluster shares.
+    """Entropy of the partition in nats: minus the sum of p log p over the shares p of the clusters.
 
-    Added in order of size, for the reason given at `log_joint`.
+    Terms are added in order of size, for the reason given in `log_joint`.
+
+    Parameters
+    ----------
+    stats : ndarray of float64, shape (K, S)
+
+    Returns
+    -------
+    float
     """
-    sizes = np.sort(stats[:, 0])
-    n_obs = sizes.sum()
+    sizes = stats[:, 0].copy()
+    n_obs = first_column_sum(stats)
     total = 0.0
-    for k in range(sizes.shape[0]):
+    for k in ascending(sizes):
         share = sizes[k] / n_obs
         total -= share * math.log(share)
     return total

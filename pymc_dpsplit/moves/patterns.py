@@ -1,12 +1,12 @@
-"""Incomplete rows, grouped by what they lack."""
+"""Incomplete rows, grouped by their pattern of missing entries."""
 
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
 
-from pymc_dpsplit.components.declaration import Component
-from pymc_dpsplit.components.given import given
+from pymc_dpsplit.components.component_family import ComponentFamily
+from pymc_dpsplit.components.fixed_hyperparameters import with_values
 
 
 class Incomplete(NamedTuple):
@@ -24,7 +24,7 @@ class Incomplete(NamedTuple):
 
 
 def patterns_of(is_missing: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Group rows by what they lack.
+    """Group rows by their pattern of missing entries.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def patterns_of(is_missing: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray
     Yields
     ------
     features, rows : ndarrays of int64
-        Indices of the features present, and of the rows that have just these; complete rows first.
+        Indices of the features present and of the rows with this pattern; complete rows first.
     """
     incomplete = is_missing.any(1)
     if not incomplete.all():
@@ -45,22 +45,24 @@ def patterns_of(is_missing: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray
 
 
 def log_density_of_present(
-    component: Component,
+    component: ComponentFamily,
     rows: np.ndarray,
     is_missing: np.ndarray,
     parameters: Mapping[str, np.ndarray],
     values: Mapping[str, np.ndarray],
     labels: np.ndarray,
 ) -> np.ndarray:
-    """Log density of the entries present of each row in its cluster, (n,); 0 if there are none.
+    """Log density of the entries present in each row given its cluster; 0 if all are missing.
 
     Parameters
     ----------
-    component : Component
+    component : ComponentFamily
     rows : ndarray of float64, shape (n, D)
     is_missing : ndarray of bool, shape (n, D)
-    parameters, values : mapping
-        Cluster parameters (K, ...), and hyperparameters.
+    parameters : mapping
+        Cluster parameters, each of shape (K, ...).
+    values : mapping
+        Hyperparameters.
     labels : ndarray of int, shape (n,)
 
     Returns
@@ -70,10 +72,12 @@ def log_density_of_present(
     out = np.zeros(len(rows))
     for features, chosen in patterns_of(is_missing):
         if len(features):
-            natural = component.natural(component.restrict_parameters(parameters, features))
-            at = {name: value[labels[chosen]] for name, value in natural.items()}
+            graph_parameters = component.graph_parameters(
+                component.restrict_parameters(parameters, features)
+            )
+            at = {name: value[labels[chosen]] for name, value in graph_parameters.items()}
             present = rows[np.ix_(chosen, features)]
             present = present if component.row_ndim else present[:, 0]
-            few = given(component, component.restrict(values, features))
+            few = with_values(component, component.restrict(values, features))
             out[chosen] = few.log_density(present, at, np)
     return out

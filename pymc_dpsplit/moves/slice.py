@@ -15,11 +15,11 @@ def slice_draw(
     Parameters
     ----------
     log_density : callable
-        Unnormalised; -inf outside the support.
+        Unnormalised log density; -inf outside the support.
     start : float
-        Where the density is positive.
+        Present value; the density must be positive there.
     width : float
-        First guess at the extent of the slice.
+        Initial width of the slice interval.
     rng : numpy.random.Generator
 
     Returns

@@ -1,7 +1,6 @@
 """Over-dispersed starting partitions."""
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from pymc_dpsplit.components.base import (
     stats_size,
 )
 from pymc_dpsplit.components.optional import begin_tile
-from pymc_dpsplit.kernels.jit import kernel
+from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.tiles import TILE, fill_range, new_rows, new_scratch
 
 _MOST_STARTING_CLUSTERS = 50
@@ -37,16 +36,18 @@ def draw_n_start(rng: np.random.Generator, n_obs: int) -> int:
     return min(most, int(math.exp(rng.random() * math.log(most + 1.0))))
 
 
-@kernel
+@jitted
 def assign_to_centres(prior, data, centres, labels):
-    """Label each observation by the centre under whose one-point posterior it is likeliest.
+    """Assign each observation to the centre whose one-point posterior mean makes it likeliest.
 
     Parameters
     ----------
+    prior : NamedTuple
+    data : ndarray of float64, shape (N, D)
     centres : ndarray of int64, shape (K,)
         Indices of observations.
     labels : ndarray of int32, shape (N,)
-        Overwritten by 0 .. K' - 1, centres that attract nobody left out.
+        Overwritten by 0 .. K' - 1; centres without observations are dropped.
 
     Returns
     -------
@@ -80,32 +81,3 @@ def assign_to_centres(prior, data, centres, labels):
                 n_clusters += 1
             labels[first + t] = taken[nearest[t]]
     return n_clusters
-
-
-def nearest_centre(prior: Any, data: np.ndarray, centres: np.ndarray) -> np.ndarray:
-    """Label each observation by the nearest centre, in standard deviations of the columns.
-
-    Parameters
-    ----------
-    prior : GenericPrior
-        Its covariates are columns too.
-    data : ndarray of float64, shape (N, D)
-    centres : ndarray of int64, shape (K,)
-        Indices of observations.
-
-    Returns
-    -------
-    ndarray of int64, shape (N,)
-        0 .. K' - 1, centres that attract nobody left out.
-    """
-    columns = data
-    if prior.covariates.shape[1]:
-        columns = np.column_stack([data, prior.covariates])
-    spread = columns.std(axis=0)
-    scaled = columns / np.where(spread > 0.0, spread, 1.0)
-    nearest, best = np.zeros(len(data), np.int64), np.full(len(data), np.inf)
-    for k, centre in enumerate(centres):
-        distance = ((scaled - scaled[centre]) ** 2).sum(axis=1)
-        nearest[distance < best] = k
-        best = np.minimum(distance, best)
-    return np.unique(nearest, return_inverse=True)[1]

@@ -1,1 +1,1 @@
-"""Reading the posterior: labels, co-clustering, diagnosis and figures, from a trace."""
+"""Functions that read a trace: labels, partitions, prediction, diagnostics and figures."""

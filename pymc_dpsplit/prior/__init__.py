@@ -1,1 +1,1 @@
-"""What a prior on alpha says of the number of clusters, before any data."""
+"""Prior distribution of the number of clusters, and priors on alpha."""

@@ -1,7 +1,7 @@
-"""The law of the number of occupied clusters given alpha; docs/method.md, eqs. (114) to (116).
+"""Distribution of the number of occupied clusters given alpha; docs/method.md, eqs. (11.5)-(11.7).
 
-Everything is sums and products of positive numbers, so that small probabilities are as exact,
-relatively, as large ones.
+Computations use only sums and products of positive numbers, so that small probabilities have the
+same relative accuracy as large ones.
 """
 
 from collections.abc import Iterator
@@ -9,22 +9,22 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.special import digamma, logsumexp
 
-# Rows whose law is convolved at once, before blocks are joined in pairs.
+# Number of rows convolved directly, before blocks are convolved in pairs.
 _LEAF = 64
-# Probabilities below are taken for zero: close to the smallest that a float64 holds.
+# Smaller probabilities are set to zero; it is close to the smallest positive float64.
 _NEGLIGIBLE = 1e-300
-# A law tilted to another alpha is used while no more than this can be outside what is known.
+# Largest probability outside the tabulated range for which a tilted law is used.
 _OUTSIDE = 1e-30
-# The law given so small an alpha reaches further up than those of all smaller ones.
+# The law given this alpha covers the range of the laws of all smaller ones.
 _SMALL = 0.1
-# Relative error 3e-14 of the series above it.
+# Above this value the series below is used, with relative error 3e-14.
 _LARGE = 1e3
-# Numbers in a table of laws of several alphas.
+# Largest number of elements in a table of laws of several alphas.
 _TABLE = 2**20
 
 
 def expected_n_clusters(alpha: np.ndarray, n: int) -> np.ndarray:
-    """Mean of the number of clusters among n observations, eq. (114).
+    """Return the mean number of clusters among n observations, eq. (11.5).
 
     Parameters
     ----------
@@ -35,9 +35,9 @@ def expected_n_clusters(alpha: np.ndarray, n: int) -> np.ndarray:
     -------
     ndarray of float64, shape of `alpha`
     """
-    # The first observation is counted apart: what is left is small and exact where alpha is.
+    # The first observation is counted separately, so that the rest is accurate for small alpha.
     low, high = alpha + 1.0, alpha + n
-    # Where alpha is large the difference of digamma has lost its digits: Stirling's series has not.
+    # For large alpha the difference of digammas loses digits, and Stirling's series is used.
     by_series = (n - 1.0) / low
     by_series = np.log1p(by_series) + by_series / high / 2 * (1 + (1 / low + 1 / high) / 6)
     gap = np.where(alpha > _LARGE, by_series, digamma(high) - digamma(low))
@@ -45,7 +45,7 @@ def expected_n_clusters(alpha: np.ndarray, n: int) -> np.ndarray:
 
 
 def law_at(alpha: float, n: int) -> tuple[int, np.ndarray]:
-    """Law of the number of clusters given one alpha.
+    """Compute the law of the number of clusters given one alpha.
 
     Parameters
     ----------
@@ -55,12 +55,12 @@ def law_at(alpha: float, n: int) -> tuple[int, np.ndarray]:
     Returns
     -------
     first : int
-        Least number of clusters whose probability is not negligible.
+        Smallest number of clusters with a non-negligible probability.
     law : ndarray of float64
         Probabilities of `first`, `first` + 1 and so on.
     """
-    # Bernoulli variables of eq. (114), the first of which is certain, and their complements: a
-    # difference from one would have lost digits.
+    # Probabilities of the Bernoulli variables of eq. (11.5), the first of which is 1, and their
+    # complements, which are computed directly because one minus the probability loses digits.
     rows = np.arange(n)
     n_leaves = -(-n // _LEAF)
     occupies, joins = np.zeros(n_leaves * _LEAF), np.ones(n_leaves * _LEAF)
@@ -85,16 +85,16 @@ def _convolved(a: tuple[int, np.ndarray], b: tuple[int, np.ndarray]) -> tuple[in
 
 
 def _trimmed(first: int, law: np.ndarray) -> tuple[int, np.ndarray]:
-    """Leave out both ends where they are negligible."""
+    """Remove negligible probabilities at both ends."""
     kept = np.flatnonzero(law > _NEGLIGIBLE)
     return first + int(kept[0]), law[kept[0] : kept[-1] + 1]
 
 
 def laws_at(alphas: np.ndarray, n: int) -> Iterator[tuple[np.ndarray, int, np.ndarray]]:
-    """Laws of the number of clusters given each of several alphas, some at a time.
+    """Iterate over laws of the number of clusters given several alphas, in groups.
 
-    The law given one alpha is that given another times a power of their ratio, eq. (116): few
-    have to be computed from the start.
+    The law given one alpha is that given another, tilted by powers of their ratio, eq. (11.7), so
+    that only few laws are computed by convolution.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def laws_at(alphas: np.ndarray, n: int) -> Iterator[tuple[np.ndarray, int, np.nd
     Yields
     ------
     which : ndarray of int
-        Positions of the alphas in question.
+        Indices of the alphas of the group.
     first : int
         As in `law_at`.
     laws : ndarray of float64, shape (len(which), any)
@@ -120,7 +120,7 @@ def laws_at(alphas: np.ndarray, n: int) -> Iterator[tuple[np.ndarray, int, np.nd
             tried = waiting[:step]
             tilted = np.log(law) + counts * np.log(alphas[tried] / reference)[:, None]
             tilted = np.exp(tilted - logsumexp(tilted, axis=1, keepdims=True))
-            # Laws of smaller alphas have less at the upper end, which is the first to matter.
+            # Laws of smaller alphas have less mass above the range, and need no check.
             is_whole = (alphas[tried] <= reference) | (tilted[:, -1] < _OUTSIDE) | (counts[-1] == n)
             is_known = bool(is_whole.all())
             n_good = len(tried) if is_known else int(np.argmin(is_whole))

@@ -1,4 +1,4 @@
-"""`elicit_alpha`: from how many clusters a user expects to a prior on alpha."""
+"""`elicit_alpha`: a prior on alpha from the expected number of clusters."""
 
 from typing import Any, NamedTuple
 
@@ -12,18 +12,19 @@ from pymc_dpsplit.prior.gamma_prior import GammaPrior
 from pymc_dpsplit.prior.n_clusters import checked_n
 from pymc_dpsplit.prior.quadrature import nodes_of
 
-# Shapes that are tried, from a prior as good as known to one as vague as is of use.
+# Candidate shapes, from a nearly known alpha to a very vague prior.
 _SHAPES = np.geomspace(1e4, 0.05, 41)
-# A tail probability beyond so many standard deviations from the mean is zero or one.
+# Number of standard deviations from the mean beyond which a tail probability is zero or one.
 _FAR = 12.0
 _NOTHING = 1e-30
-_STEP = 0.05  # of log alpha, in the table of tail probabilities
+_STEP = 0.05  # step of log alpha in the table of tail probabilities
 _BINARY_STEPS = 60
 _LEAST_SAID = 1e-3
+_LARGEST = 1e300
 
 
 def elicit_alpha(n: int, expected: float, upper: int, prob: float = 0.99) -> GammaPrior:
-    """Gamma prior on alpha for which the number of clusters is what a user expects.
+    """Find the gamma prior on alpha that matches expectations about the number of clusters.
 
     "About 5 clusters among 300 rows, surely fewer than 20" is ``elicit_alpha(300, 5, 20)``: the
     prior mean of the number of clusters is `expected`, and it is below `upper` with probability
@@ -36,30 +37,30 @@ def elicit_alpha(n: int, expected: float, upper: int, prob: float = 0.99) -> Gam
     expected : float
         Mean of the number of clusters, above 1.
     upper : int
-        Number of clusters that would be a surprise, above `expected`.
+        Number of clusters that would be surprisingly large, above `expected`.
     prob : float
-        Probability of fewer than `upper`.
+        Probability of fewer than `upper` clusters.
 
     Returns
     -------
     GammaPrior
-        Named tuple of ``alpha`` and ``beta``, shape and rate, as ``pm.Gamma`` takes them;
-        ``frozen()`` is the distribution of ``scipy.stats``, and `prior_n_clusters` takes the
-        tuple as it is.
+        Named tuple of ``alpha`` and ``beta``, shape and rate, the arguments of ``pm.Gamma``;
+        ``frozen()`` returns the distribution of ``scipy.stats``.  `prior_n_clusters` accepts the
+        tuple.
 
     Raises
     ------
     ValueError
-        If no gamma prior does what is asked; the message says what can be had.
+        If no gamma prior matches; the message names the nearest feasible values.
 
     Notes
     -----
-    The larger `prob`, the more concentrated the prior.  If several gamma priors do what is asked,
-    it is the most concentrated of them [1]_.
+    A larger `prob` gives a more concentrated prior.  If several gamma priors match, the most
+    concentrated one is returned [1]_.
 
     References
     ----------
-    .. [1] docs/method.md, eq. (117).
+    .. [1] docs/method.md, eq. (11.8).
 
     Examples
     --------
@@ -78,6 +79,7 @@ def elicit_alpha(n: int, expected: float, upper: int, prob: float = 0.99) -> Gam
     """
     n = checked_n(n)
     _check(n, expected, upper, prob)
+    upper = int(upper)
     tail = _Tail.of(n, upper)
     wanted = 1.0 - prob
     excess = np.array([tail.mean(_prior_of(shape, n, expected)) - wanted for shape in _SHAPES])
@@ -103,7 +105,9 @@ def _check(n: int, expected: float, upper: int, prob: float) -> None:
     numbers: dict[str, Any] = {"expected": expected, "upper": upper, "prob": prob}
     for name, value in numbers.items():
         is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-        if not (is_number and np.isfinite(value)):
+        # Integers beyond what a float holds would fail later, each in its way.
+        number = value.item() if isinstance(value, np.number) else value
+        if not (is_number and abs(number) <= _LARGEST):
             raise ValueError(f"{name}={value!r} is no number; give {name} as a finite number.")
     if not 1 < expected < n:
         raise ValueError(
@@ -122,10 +126,10 @@ def _check(n: int, expected: float, upper: int, prob: float) -> None:
 
 
 def _refuse_certain(n: int, expected: float, upper: int, prob: float, least: float) -> None:
-    """Say what can be had where even a known alpha makes the number of clusters vary too much."""
+    """Raise ValueError with feasible values if even a known alpha gives too much variation."""
     known = _known_alpha(n, expected)
     ((_, first, (law,)),) = laws_at(np.array([known]), n)
-    # At least so many clusters have a probability of no more than 1 - prob.
+    # Tail probabilities P(at least k clusters).
     beyond = law[::-1].cumsum()[::-1]
     smallest = first + int(np.argmax(beyond <= 1 - prob))
     raise ValueError(
@@ -136,9 +140,9 @@ def _refuse_certain(n: int, expected: float, upper: int, prob: float, least: flo
 
 
 def _known_alpha(n: int, expected: float) -> float:
-    """Alpha (a number) whose mean number of clusters is as expected."""
+    """Return the number alpha for which the mean number of clusters is as expected."""
 
-    # The mean increases with alpha, from 1 to n; the ends are where n - 1 in 1e16 are lost.
+    # The mean increases with alpha from 1 to n; at the ends it equals 1 or n up to rounding.
     def gap(log_alpha: float) -> float:
         return float(expected_n_clusters(np.exp(log_alpha), n)) - expected
 
@@ -146,12 +150,12 @@ def _known_alpha(n: int, expected: float) -> float:
 
 
 def _prior_of(shape: float, n: int, expected: float) -> GammaPrior:
-    """Gamma prior of a given shape whose mean number of clusters is as expected."""
+    """Return the gamma prior of a given shape with the expected mean number of clusters."""
     unit, weights = nodes_of(stats.gamma(shape))
     log_unit = np.log(unit)
 
     def gap(log_scale: float) -> float:
-        # Beyond that all observations are alone, in floating point too.
+        # For larger alpha all observations are singletons up to rounding.
         alphas = np.exp(np.minimum(log_unit + log_scale, 300.0))
         return float(weights @ expected_n_clusters(alphas, n)) - expected
 
@@ -163,7 +167,7 @@ def _prior_of(shape: float, n: int, expected: float) -> GammaPrior:
 
 
 class _Tail(NamedTuple):
-    """Probability of at least so many clusters, as a function of log alpha."""
+    """Probability of at least `upper` clusters as a function of log alpha."""
 
     low: float
     high: float
@@ -171,22 +175,34 @@ class _Tail(NamedTuple):
 
     @classmethod
     def of(cls, n: int, upper: int) -> "_Tail":
-        """Tabulate it where it is neither zero nor one."""
+        """Tabulate the probability where it is neither zero nor one.
+
+        Parameters
+        ----------
+        n : int
+            Number of observations.
+        upper : int
+            Number of clusters.
+
+        Returns
+        -------
+        _Tail
+        """
         log_alpha = np.arange(-45.0, 25.0 + np.log(n), _STEP)
         mean = expected_n_clusters(np.exp(log_alpha), n)
-        # The variance of a sum of indicators is below its mean, and below that of its complement.
+        # The variance of a sum of indicators is less than its mean and that of its complement.
         spread = _FAR * np.sqrt(np.minimum(mean, n - mean + 1.0)) + _FAR**2 / 3
         log_alpha = log_alpha[(mean - spread < upper)]
         found = np.empty(len(log_alpha))
         for which, first, laws in laws_at(np.exp(log_alpha), n):
             start = max(0, upper - first)
             found[which] = laws[:, start:].sum(1)
-        # The interpolation divides by differences, which must not be as small as floats can be.
+        # The interpolation divides by differences, which must not be subnormal.
         found[found < _NOTHING] = 0.0
         return cls(log_alpha[0], log_alpha[-1], CubicSpline(log_alpha, found))
 
     def mean(self, prior: GammaPrior) -> float:
-        """Average over a prior on alpha."""
+        """Return the average of the probability over a prior on alpha."""
         nodes, weights = nodes_of(prior.frozen())
         log_alpha = np.log(nodes)
         inside = self.inside(np.clip(log_alpha, self.low, self.high))

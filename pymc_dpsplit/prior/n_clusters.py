@@ -1,4 +1,4 @@
-"""`prior_n_clusters`: how many clusters to expect, for a known alpha or a prior on it."""
+"""`prior_n_clusters`: prior distribution of the number of clusters."""
 
 from typing import Any
 
@@ -9,23 +9,26 @@ from pymc_dpsplit.prior.clusters_law import laws_at
 from pymc_dpsplit.prior.gamma_prior import GammaPrior
 from pymc_dpsplit.prior.quadrature import nodes_of
 
+# The law of more observations takes gigabytes, and minutes.
+_MOST = 10**8
+
 
 def prior_n_clusters(alpha: Any, n: int) -> xr.DataArray:
-    """Prior law of the number of clusters among n observations.
+    """Compute the prior distribution of the number of clusters among n observations.
 
     Parameters
     ----------
     alpha : number, array-like, frozen distribution or GammaPrior
-        The concentration: known; draws of it, in any shape; a continuous distribution of
-        ``scipy.stats``; or what `elicit_alpha` returned.  The law is averaged over draws and
-        distributions.
+        Concentration: a known value, draws of it in any shape, a continuous distribution of
+        ``scipy.stats``, or the result of `elicit_alpha`.  The result is averaged over draws or
+        the distribution.
     n : int
         Number of observations.
 
     Returns
     -------
     DataArray of float64, dims (n_clusters,), shape (n,)
-        Probability of each number of clusters from 1 to n, which are its coordinates.
+        Probability of each number of clusters from 1 to n, the coordinate.
 
     Raises
     ------
@@ -34,15 +37,15 @@ def prior_n_clusters(alpha: Any, n: int) -> xr.DataArray:
 
     Notes
     -----
-    The number of clusters is a sum of independent variables that are 0 or 1, whose laws are
-    convolved, without any loss but of probabilities below 1e-300 [1]_.  A distribution is
+    The number of clusters is a sum of independent Bernoulli variables, whose distributions are
+    convolved; only probabilities below 1e-300 are neglected [1]_.  A distribution of alpha is
     averaged over 161 nodes of a quadrature rule, with an error of about 1e-10 if its density is
-    smooth within its support.  Takes about a second for a million observations; with alpha in
-    the thousands, longer.
+    smooth in its support.  The computation takes about a second for a million observations, and
+    longer if alpha is in the thousands.
 
     References
     ----------
-    .. [1] docs/method.md, eqs. (114) to (116).
+    .. [1] docs/method.md, eqs. (11.5) to (11.7).
 
     Examples
     --------
@@ -62,7 +65,7 @@ def prior_n_clusters(alpha: Any, n: int) -> xr.DataArray:
     law = np.zeros(n)
     for which, first, laws in laws_at(alphas, n):
         law[first - 1 : first - 1 + laws.shape[1]] += weights[which] @ laws
-    # Weights of a quadrature rule sum to one but for its error.
+    # Weights of a quadrature rule sum to one only up to its error.
     law /= law.sum()
     return xr.DataArray(
         law, dims="n_clusters", coords={"n_clusters": np.arange(1, n + 1)}, name="probability"
@@ -70,21 +73,26 @@ def prior_n_clusters(alpha: Any, n: int) -> xr.DataArray:
 
 
 def checked_n(n: Any) -> int:
-    """Return a number of observations, at least 1.
+    """Check a number of observations, at least 1.
 
     Raises
     ------
     ValueError
-        If it is something else.
+        If it is not a whole number of at least 1, or is too large.
     """
     is_whole = isinstance(n, int | np.integer) and not isinstance(n, bool)
     if not is_whole or n < 1:
         raise ValueError(f"n={n!r} is no number of observations; give a whole number from 1.")
+    if n > _MOST:
+        raise ValueError(
+            f"n is more than {_MOST:.0e} observations, whose law memory does not hold; give a "
+            "whole number up to that."
+        )
     return int(n)
 
 
 def _nodes(alpha: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Values of alpha and their weights."""
+    """Return values of alpha and their weights."""
     if isinstance(alpha, GammaPrior):
         alpha = alpha.frozen()
     if hasattr(alpha, "ppf") and hasattr(alpha, "isf"):

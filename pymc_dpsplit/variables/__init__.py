@@ -1,32 +1,41 @@
-"""The random variables of a mixture: their draws and their log-probabilities."""
+"""Random variables of a mixture: forward draws and log-probabilities."""
 
-from pymc_dpsplit.variables.concentration import concentration_prior
+from pymc_dpsplit.variables.concentration import concentration_prior, concentration_to_move
+from pymc_dpsplit.variables.conditioning import (
+    PointEvaluator,
+    evaluator_of_draws,
+    evaluator_of_points,
+    refuse_impossible,
+)
+from pymc_dpsplit.variables.initial_values import refuse_initial_values
 from pymc_dpsplit.variables.likelihood import row_likelihood
-from pymc_dpsplit.variables.lookup import MixtureVariables, find_mixtures, is_owned
+from pymc_dpsplit.variables.lookup import (
+    MixtureVariables,
+    find_mixtures,
+    is_owned,
+    model_of_context,
+)
 from pymc_dpsplit.variables.measure import RandomMeasure
 from pymc_dpsplit.variables.missing import MissingEntries
 from pymc_dpsplit.variables.ownership import mixtures_of, refuse_dependents
-from pymc_dpsplit.variables.reading import (
-    Reader,
-    reader_of_draws,
-    reader_of_points,
-    refuse_impossible,
-)
 from pymc_dpsplit.variables.rows import MixtureRows
 
 __all__ = [
     "MissingEntries",
     "MixtureRows",
     "MixtureVariables",
+    "PointEvaluator",
     "RandomMeasure",
-    "Reader",
     "concentration_prior",
+    "concentration_to_move",
+    "evaluator_of_draws",
+    "evaluator_of_points",
     "find_mixtures",
     "is_owned",
     "mixtures_of",
-    "reader_of_draws",
-    "reader_of_points",
+    "model_of_context",
     "refuse_dependents",
     "refuse_impossible",
+    "refuse_initial_values",
     "row_likelihood",
 ]

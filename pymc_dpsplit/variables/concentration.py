@@ -1,6 +1,6 @@
-"""What the rest of the model says of the concentration of a mixture."""
+"""Conditional prior of the concentration of a mixture given the rest of the model."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,13 +9,13 @@ from pymc.pytensorf import compile as compile_function
 from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import ancestors
 
-from pymc_dpsplit.variables.held import HeldValues
-from pymc_dpsplit.variables.lookup import MixtureVariables
+from pymc_dpsplit.variables.fixed_values import FixedValues
+from pymc_dpsplit.variables.lookup import MixtureVariables, find_mixtures
 from pymc_dpsplit.variables.ownership import dependents_of
 
 
 class ConcentrationPrior:
-    """Log density of the variable behind alpha given all others but the mixture itself.
+    """Log density of the variable behind alpha, given all variables outside the mixture.
 
     Parameters
     ----------
@@ -40,14 +40,25 @@ class ConcentrationPrior:
         (alpha,) = model.replace_rvs_by_values([mixture.alpha])
         outputs = [model.logp(vars=[root, *others]), alpha]
         self.value_name, self._dtype = str(value.name), value.type.dtype
-        self._held = HeldValues(model, value, point)
+        self._fixed = FixedValues(model, value, point)
         self._function = compile_function(
-            [value], self._held.replace(outputs), on_unused_input="ignore"
+            [value], self._fixed.replace(outputs), on_unused_input="ignore"
         )
 
     def given(self, point: Mapping[str, np.ndarray]) -> Callable[[float], tuple[float, float]]:
-        """Return the function from the value to log density and alpha, the others as in `point`."""
-        self._held.set(point)
+        """Return a function from the value to log density and alpha, others fixed at `point`.
+
+        Parameters
+        ----------
+        point : mapping
+            Point of the model.
+
+        Returns
+        -------
+        callable
+            From float to a tuple (log density, alpha) of floats.
+        """
+        self._fixed.set(point)
 
         def evaluate(value: float) -> tuple[float, float]:
             log_density, alpha = self._function(np.asarray(value, self._dtype))
@@ -71,15 +82,48 @@ def concentration_prior(
     Returns
     -------
     ConcentrationPrior or None
-        None if alpha is a number, or depends on several variables or on a discrete one, or the
-        variable has another part in the mixture: then its own step alone moves it.
+        None if alpha is a number, if it depends on several variables or on a discrete one, or if
+        the mixture depends on the variable in another way.  Then only another step method moves
+        it.
     """
-    variables: Any = model.basic_RVs
-    above = set(ancestors([mixture.alpha], blockers=variables))
-    roots = [rv for rv in model.free_RVs if rv in above]
+    roots = [rv for rv in model.free_RVs if rv in _above([mixture.alpha], model)]
     if len(roots) != 1 or roots[0].ndim or not roots[0].dtype.startswith("float"):
         return None
-    elsewhere = [*mixture.hyperparameters.values(), mixture.data]
-    if roots[0] in ancestors(elsewhere, blockers=variables):
+    if roots[0] in _above([*mixture.hyperparameters.values(), mixture.data], model):
         return None
     return ConcentrationPrior(mixture, model, roots[0], point)
+
+
+def concentration_to_move(
+    mixture: MixtureVariables, model: Model, point: Mapping[str, np.ndarray]
+) -> ConcentrationPrior | None:
+    """Return the prior of alpha if the step of this mixture moves alpha.
+
+    If several mixtures depend on one variable, the step of the first one moves it.  If a later step
+    moved it, the statistics of earlier mixtures would be out of date, see `step_order`.
+
+    Parameters
+    ----------
+    mixture : MixtureVariables
+    model : pymc.Model
+    point : mapping
+        Any point of the model.
+
+    Returns
+    -------
+    ConcentrationPrior or None
+        None if `concentration_prior` is None, or if an earlier mixture depends on the variable.
+    """
+    roots = _above([mixture.alpha], model).intersection(model.free_RVs)
+    for name, before in find_mixtures(model).items():
+        if name == mixture.name:
+            break
+        if roots & _above([before.alpha, *before.hyperparameters.values(), before.data], model):
+            return None
+    return concentration_prior(mixture, model, point)
+
+
+def _above(outputs: Sequence[Variable], model: Model) -> set[Variable]:
+    """Return the random variables on which graphs depend directly."""
+    variables: Any = model.basic_RVs
+    return set(ancestors(outputs, blockers=variables))

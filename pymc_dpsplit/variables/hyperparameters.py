@@ -1,29 +1,49 @@
-"""Hyperparameters that a user gives, as graphs: numbers checked, variables given their shapes."""
+"""Conversion of hyperparameters to graphs: check numbers, and broadcast variables."""
 
 from typing import Any
 
 import pytensor.tensor as pt
 from pymc.model import Model
 from pymc.pytensorf import rvs_in_graph
-from pytensor.graph.basic import Variable
-from pytensor.graph.traversal import ancestors
+from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.traversal import ancestors, graph_inputs
 from pytensor.tensor.shape import specify_shape
 
-from pymc_dpsplit.components.declaration import Component
+from pymc_dpsplit.components.component_family import ComponentFamily
 
 
-def checked_hyperparameters(component: Component, n_features: int, model: Model) -> list[Variable]:
-    """Return the hyperparameters as float64 graphs of the shapes that the family wants."""
+def checked_hyperparameters(
+    component: ComponentFamily, n_features: int, model: Model
+) -> list[Variable]:
+    """Return the hyperparameters as float64 graphs of the shapes that the family requires.
+
+    Parameters
+    ----------
+    component : ComponentFamily
+    n_features : int
+        Number of features D.
+    model : pymc.Model
+
+    Returns
+    -------
+    list of TensorVariable
+        In the order of `component.hyperparameters`.
+    """
     given = component.hyperparameters
     are_variables = {key: isinstance(value, Variable) for key, value in given.items()}
-    # Legal stand-ins for the variables, so that the family can check the numbers beside them.
-    stand_ins = component.stand_ins(n_features) if any(are_variables.values()) else {}
-    numbers = {key: stand_ins[key] if are_variables[key] else given[key] for key in given}
+    # Legal numbers replace the variables, so that the family can check the other hyperparameters.
+    example_hyperparameters = (
+        component.example_hyperparameters(n_features) if any(are_variables.values()) else {}
+    )
+    numbers = {
+        key: example_hyperparameters[key] if are_variables[key] else given[key] for key in given
+    }
     checked = component.check(numbers, n_features)
     graphs: list[Variable] = []
     for key, ndim in component.hyperparameter_ndims().items():
         if are_variables[key]:
-            refuse_strangers(key, given[key], model)
+            refuse_foreign_rvs(key, given[key], model)
             shape = component.shape_of(key, ndim, n_features)
             graphs.append(_shaped(key, given[key], ndim, shape, n_features))
         else:
@@ -31,25 +51,55 @@ def checked_hyperparameters(component: Component, n_features: int, model: Model)
     return graphs
 
 
-def refuse_strangers(key: str, value: Variable, model: Model) -> None:
-    """Refuse a value that depends on a distribution outside the model."""
-    if strangers(value, model):
+def refuse_foreign_rvs(key: str, value: Variable, model: Model) -> None:
+    """Refuse a value that depends on a distribution outside the model, or on a valueless input.
+
+    Parameters
+    ----------
+    key : str
+        Name of the argument, used in the message.
+    value : TensorVariable
+    model : pymc.Model
+    """
+    roots = graph_inputs([value])
+    free = [root for root in roots if not isinstance(root, SharedVariable | Constant)]
+    if free:
+        raise ValueError(
+            f"{key} depends on {free[0]}, which has no value in this model; give a number, pm.Data "
+            "or a variable of the model."
+        )
+    if foreign_rvs(value, model):
         raise ValueError(
             f"{key} holds a distribution that is not in this model; declare it by name, as in "
             f'pm.Gamma("{key}", 2, 4), inside the model.'
         )
 
 
-def strangers(value: Variable, model: Model) -> set[Variable]:
-    """Distributions behind a value that are not in the model, nor part of one that is."""
+def foreign_rvs(value: Variable, model: Model) -> set[Variable]:
+    """Return the distributions that a value depends on and that are not part of the model."""
     known: Any = model.root.basic_RVs
     near = set(ancestors([value], blockers=known))
     return {rv for rv in rvs_in_graph(value) if rv in near} - set(known)
 
 
+def as_real_tensor(key: str, value: Any) -> Any:
+    """Return a variable as a tensor of real numbers."""
+    try:
+        tensor: Any = pt.as_tensor(value)
+    except (TypeError, ValueError, NotImplementedError):  # a generator of random numbers, say
+        tensor = None
+    kind = getattr(getattr(tensor, "type", None), "dtype", type(value).__name__)
+    if tensor is None or not kind.startswith(("float", "int", "uint", "bool")):
+        raise ValueError(
+            f"{key}={value} is of type {kind}, not of real numbers; give a number or a variable of "
+            "real numbers."
+        )
+    return tensor
+
+
 def _shaped(key: str, value: Any, ndim: int, shape: tuple[int, ...], n_features: int) -> Variable:
-    """Give a variable its shape, of which `ndim` dimensions are of length D."""
-    tensor: Any = pt.as_tensor(value).astype("float64")
+    """Broadcast a variable to its shape, of which `ndim` axes have length D."""
+    tensor: Any = as_real_tensor(key, value).astype("float64")
     fits = tensor.type.ndim == len(shape) and all(
         given in (None, length) for given, length in zip(tensor.type.shape, shape, strict=True)
     )

@@ -1,34 +1,38 @@
-"""Names of the inputs that the ops of a mixture share."""
+"""Name the inputs of the ops of a mixture."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from pymc_dpsplit.components.declaration import Component
+from pymc_dpsplit.components.component_family import ComponentFamily
 
 
-def named_hyperparameters(component: Component, values: Sequence[Any]) -> dict[str, np.ndarray]:
-    """Pair numerical hyperparameters with their names."""
+def named_hyperparameters(
+    component: ComponentFamily, values: Sequence[Any]
+) -> dict[str, np.ndarray]:
+    """Return numerical hyperparameters by name."""
     names = component.hyperparameter_ndims()
     return {name: np.asarray(value) for name, value in zip(names, values, strict=True)}
 
 
 def named_parameters(
-    component: Component, values: Sequence[Any], n_rows: int
+    component: ComponentFamily, values: Sequence[Any], n_rows: int
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Split numerical cluster parameters, then hyperparameters, and pair them with their names.
+    """Split inputs into cluster parameters and hyperparameters, by name.
 
     Parameters
     ----------
-    component : Component
+    component : ComponentFamily
     values : sequence of ndarray
+        Cluster parameters (L, ...), then hyperparameters.
     n_rows : int
-        Rows of the parameters to keep.
+        Number of rows of the parameters to keep.
 
     Returns
     -------
     parameters, hyperparameters : dict
+        Name to ndarray.
     """
     n_parameters = len(component.parameters)
     parameters = zip(component.parameters, values[:n_parameters], strict=True)

@@ -1,12 +1,11 @@
-"""The likelihood of each row of a latent mixture, where the model has one for each.
+"""Likelihood of each row of a latent mixture, for models in which it factorises over rows.
 
-What depends on the latent variable, other observations and potentials of the model, is a
-likelihood of it.  Where every element of those terms depends on a single row, as in
-``pm.Binomial("y", n, logit_p=b, observed=y)`` or with ``b[group]``, rows are independent given
-the random measure, and the step can move them together with their labels.  Which row an
-element depends on is read off the graph: operations that only move numbers about are carried
-out on the indices of the rows instead, and whatever is not understood counts as depending on
-all rows.
+The observations and potentials that depend on the latent variable form its likelihood.  If every
+element of these terms depends on a single row, as in ``pm.Binomial("y", n, logit_p=b, observed=y)``
+or with ``b[group]``, rows are independent given the random measure, and the step can move each row
+together with its label.  The row on which an element depends is derived from the graph: operations
+that only rearrange elements are evaluated on row indices, and any operation that is not recognised
+is assumed to depend on all rows.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,12 +26,12 @@ from pytensor.tensor.shape import Reshape, Shape, Shape_i, SpecifyShape
 from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor
 from pytensor.tensor.symbolic import TensorSymbolicOp
 
-from pymc_dpsplit.variables.held import HeldValues
+from pymc_dpsplit.variables.fixed_values import FixedValues
 from pymc_dpsplit.variables.lookup import MixtureVariables
-from pymc_dpsplit.variables.owned_terms import TwoReadings
+from pymc_dpsplit.variables.owned_terms import ConditionalTerm
 from pymc_dpsplit.variables.ownership import dependents_of
 
-# An element that depends on no row, and one that depends on several.
+# Codes of elements that depend on no row, and on several rows.
 _NO_ROW, _SEVERAL = -1, -2
 _MOVING = (DimShuffle, Reshape, Subtensor, AdvancedSubtensor, Join, Alloc)
 
@@ -43,13 +42,13 @@ class RowLikelihood:
     Parameters
     ----------
     terms : list of TensorVariable
-        Of the values of the model.
+        Log-density terms, as graphs of the values of the model.
     owners : list of ndarray of int64
-        Row on which each element of each term depends, -1 for none.
+        For each term, the row on which each element depends; -1 for none.
     value : TensorVariable
         Value of the latent variable.
-    held : HeldValues
-        The other values.
+    fixed : FixedValues
+        Shared variables for the other values.
     """
 
     def __init__(
@@ -57,19 +56,28 @@ class RowLikelihood:
         terms: list[Variable],
         owners: list[np.ndarray],
         value: Any,
-        held: HeldValues,
+        fixed: FixedValues,
     ) -> None:
-        self._held = held
+        self._fixed = fixed
         self._owners = [owner.reshape(-1) for owner in owners]
         self._shape = (-1, *value.type.shape[1:])
-        self._function = compile_function([value], held.replace(terms), on_unused_input="ignore")
+        self._function = compile_function([value], fixed.replace(terms), on_unused_input="ignore")
 
     def hold(self, point: Mapping[str, np.ndarray]) -> None:
-        """Take the other variables from a point."""
-        self._held.set(point)
+        """Set the other variables to the values of a point."""
+        self._fixed.set(point)
 
     def evaluate(self, value: np.ndarray) -> np.ndarray:
-        """Log likelihood (N,) at rows (N, D) of the latent variable."""
+        """Return the log likelihood (N,) of rows (N, D) of the latent variable.
+
+        Parameters
+        ----------
+        value : ndarray of float64, shape (N, D)
+
+        Returns
+        -------
+        ndarray of float64, shape (N,)
+        """
         total = np.zeros(len(value))
         for term, owner in zip(
             self._function(value.reshape(self._shape)), self._owners, strict=True
@@ -84,12 +92,12 @@ class RowLikelihood:
 def row_likelihood(
     mixture: MixtureVariables, model: Model, point: Mapping[str, np.ndarray]
 ) -> RowLikelihood | None:
-    """Return the likelihood of the rows of a latent mixture, if each row has its own.
+    """Return the likelihood of the rows of a latent mixture, if it factorises over rows.
 
     Parameters
     ----------
     mixture : MixtureVariables
-        A latent one.
+        A latent mixture.
     model : pymc.Model
     point : mapping
         Any point of the model.
@@ -97,7 +105,7 @@ def row_likelihood(
     Returns
     -------
     RowLikelihood or None
-        None if some term depends on several rows, or in a way that is not understood.
+        None if an element depends on several rows, or on rows through an unknown operation.
     """
     if mixture.rows not in model.free_RVs:
         return None
@@ -109,11 +117,11 @@ def row_likelihood(
     owners = _owners_of(_inlined(terms), value, own, model, point)
     if any((owner == _SEVERAL).any() for owner in owners):
         return None
-    return RowLikelihood(terms, owners, value, HeldValues(model, value, point))
+    return RowLikelihood(terms, owners, value, FixedValues(model, value, point))
 
 
 def _inlined(terms: list[Variable]) -> list[Variable]:
-    """Replace ops that are defined by graphs, such as LogSumExp, by these graphs."""
+    """Replace ops that are defined by inner graphs, such as LogSumExp, by those graphs."""
     while True:
         symbolic = (
             node for node in io_toposort([], terms) if isinstance(node.op, TensorSymbolicOp)
@@ -132,7 +140,7 @@ def _owners_of(
     model: Model,
     point: Mapping[str, np.ndarray],
 ) -> list[np.ndarray]:
-    """Row on which each element of each term depends."""
+    """Return, for each term, the row on which each element depends."""
     nodes = [node for node in io_toposort([], terms) if value in _roots(node.outputs)]
     shapes, numbers = _evaluate_around(nodes, terms, model, point)
     owners: dict[Variable, np.ndarray] = {value: own}
@@ -145,7 +153,7 @@ def _owners_of(
 
 
 def _roots(graphs: Sequence[Variable]) -> set[Variable]:
-    """Variables whose numbers graphs read; shapes count as known, since they do not change."""
+    """Return the variables whose values graphs read; shapes are constant and do not count."""
 
     def expand(variable: Any) -> Any:
         node = variable.owner
@@ -157,7 +165,7 @@ def _roots(graphs: Sequence[Variable]) -> set[Variable]:
 def _evaluate_around(
     nodes: list[Apply], terms: list[Variable], model: Model, point: Mapping[str, np.ndarray]
 ) -> tuple[dict[Variable, tuple[int, ...]], dict[Variable, np.ndarray]]:
-    """Shapes of what the nodes compute and read, and the values of indices that are fixed."""
+    """Return the shapes of inputs and outputs of nodes, and the values of constant indices."""
     outputs = [*(out for node in nodes for out in node.outputs), *terms]
     read = [var for node in nodes for var in node.inputs if hasattr(var.type, "ndim")]
     shaped = list(dict.fromkeys([*outputs, *read]))
@@ -190,15 +198,15 @@ def _owners_after(
     numbers: dict[Variable, Any],
     shape: tuple[int, ...],
 ) -> np.ndarray:
-    """Row on which each element of the output of a node depends."""
+    """Return the row on which each element of the output of a node depends."""
     several = np.full(shape, _SEVERAL)
     dependent = [owners[var] for var in node.inputs if var in owners]
     if isinstance(node.op, Elemwise):
         return _combine([np.broadcast_to(owner, shape) for owner in dependent])
-    if isinstance(node.op, TwoReadings):
+    if isinstance(node.op, ConditionalTerm):
         return owners.get(node.inputs[1], np.full(shape, _NO_ROW))
     if isinstance(node.op, CheckAndRaise | SpecifyShape):
-        # Conditions raise or do nothing: they change no number.
+        # An assertion raises or returns its first input unchanged.
         return owners.get(node.inputs[0], np.full(shape, _NO_ROW))
     if isinstance(node.op, CAReduce):
         axes = node.op.axis if node.op.axis is not None else tuple(range(dependent[0].ndim))
@@ -208,7 +216,7 @@ def _owners_after(
         sources = node.inputs if isinstance(node.op, Join) else node.inputs[:1]
         inputs: list[Any] = []
         for var in node.inputs:
-            # A row on which an index depends may be anywhere.
+            # An index that depends on a row may select any element.
             if var in owners and var in sources:
                 inputs.append(owners[var])
             elif var in numbers:
@@ -222,13 +230,13 @@ def _owners_after(
                 for var, part in zip(node.inputs, inputs, strict=True)
             ]
         node.op.perform(node, inputs, storage)
-        # Joining makes the type that it announces, which is that of the numbers.
+        # Join casts its output to the dtype of the original arrays, so cast back.
         return np.asarray(storage[0][0]).astype(np.int64)
     return several
 
 
 def _combine(owners: list[np.ndarray]) -> np.ndarray:
-    """Row on which each element of a function of several arrays depends."""
+    """Return the row on which each element of an elementwise function of arrays depends."""
     combined = owners[0]
     for owner in owners[1:]:
         differ = (combined != owner) & (combined != _NO_ROW) & (owner != _NO_ROW)

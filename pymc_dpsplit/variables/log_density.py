@@ -1,4 +1,4 @@
-"""Log density of observations under a drawn mixture, labels summed out."""
+"""Log density of observations under a draw of the mixture, with the labels summed out."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, override
@@ -7,12 +7,12 @@ import numpy as np
 from pytensor.graph.basic import Apply, Variable
 from pytensor.tensor.type import TensorType
 
-from pymc_dpsplit.components.declaration import Component
-from pymc_dpsplit.components.given import given
-from pymc_dpsplit.data.blocks import column_means, count_where
+from pymc_dpsplit.components.component_family import ComponentFamily
+from pymc_dpsplit.components.fixed_hyperparameters import with_values
+from pymc_dpsplit.data.blocks import column_centres, count_where
 from pymc_dpsplit.data.sparse_rows import Rows
-from pymc_dpsplit.moves.density import fill_log_masses, fill_log_mixture, log_density_alone
 from pymc_dpsplit.moves.patterns import patterns_of
+from pymc_dpsplit.moves.sweep.density import fill_log_masses, fill_log_mixture, log_density_alone
 from pymc_dpsplit.variables.inputs import named_parameters
 from pymc_dpsplit.variables.object_mode import ObjectModeOp
 from pymc_dpsplit.variables.owned_terms import missing_gradients
@@ -20,10 +20,23 @@ from pymc_dpsplit.variables.sparse_data import ExpandedRows, is_expanded
 
 
 def kept_weights(n_clusters: Any, new_weight: Any, weights: np.ndarray) -> tuple[np.ndarray, float]:
-    """Weights of the rows in use, and the mass outside them.
+    """Return the weights of the recorded clusters, and the remaining mass.
 
-    While all clusters have a row that mass is `new_weight`, which has digits that one minus
-    the sum of the weights has lost.
+    If all clusters are recorded, the remaining mass is `new_weight`, which is more precise than one
+    minus the sum of the weights.
+
+    Parameters
+    ----------
+    n_clusters : int
+        Number of clusters K.
+    new_weight : float
+        Weight of the remainder.
+    weights : ndarray of float64, shape (L,)
+
+    Returns
+    -------
+    kept : ndarray of float64, shape (min(K, L),)
+    remainder : float
     """
     if n_clusters > len(weights):
         return weights, max(0.0, 1.0 - weights.sum())
@@ -31,23 +44,23 @@ def kept_weights(n_clusters: Any, new_weight: Any, weights: np.ndarray) -> tuple
 
 
 def log_mixture_density(
-    component: Component,
+    component: ComponentFamily,
     rows: Rows,
     weights: np.ndarray,
     remainder: float,
     parameters: Mapping[str, np.ndarray],
     values: Mapping[str, np.ndarray],
 ) -> np.ndarray:
-    """Log density of complete rows, docs/method.md, eq. (15).
+    """Return the log density of complete rows, docs/method.md, eq. (5.1).
 
     Parameters
     ----------
-    component : Component
+    component : ComponentFamily
     rows : SparseRows, or ndarray of float64 or float32, shape (N, D)
         At least one row.
     weights : ndarray of float64, shape (K,)
     remainder : float
-        Mass outside the clusters.
+        Mass of the remainder.
     parameters, values : mapping
         Cluster parameters (K, ...), and hyperparameters.
 
@@ -56,49 +69,54 @@ def log_mixture_density(
     ndarray of float64, shape (N,)
     """
     out = np.empty(rows.shape[0])
-    law = _as_kernels_see_it(component, rows, weights, remainder, parameters, values)
+    shift = column_centres(rows)
+    law = _as_kernels_see_it(component, rows, weights, remainder, parameters, values, shift)
     fill_log_mixture(*law, out)
     return out
 
 
 def log_masses(
-    component: Component,
+    component: ComponentFamily,
     rows: np.ndarray,
     weights: np.ndarray,
     remainder: float,
     parameters: Mapping[str, np.ndarray],
     values: Mapping[str, np.ndarray],
+    shift: np.ndarray,
 ) -> np.ndarray:
-    """Logarithms of the terms of eq. (15), whose sum `log_mixture_density` is.
+    """Return the logarithms of the terms of eq. (5.1), which `log_mixture_density` sums.
 
     Parameters
     ----------
     component, rows, weights, remainder, parameters, values
         As in `log_mixture_density`.
+    shift : ndarray of float64, shape (D,)
+        What kernels subtract from rows, near the clusters: the mean of the rows themselves would
+        let one that is far away take the digits of all.
 
     Returns
     -------
     ndarray of float64, shape (K + 1, N)
-        One row for each cluster, and the last for all that is outside them.
+        One row for each cluster, and the last row for the remainder.
     """
     out = np.empty((len(weights) + 1, rows.shape[0]))
-    law = _as_kernels_see_it(component, rows, weights, remainder, parameters, values)
+    law = _as_kernels_see_it(component, rows, weights, remainder, parameters, values, shift)
     fill_log_masses(*law, out)
     return out
 
 
 def _as_kernels_see_it(
-    component: Component,
+    component: ComponentFamily,
     rows: Rows,
     weights: np.ndarray,
     remainder: float,
     parameters: Mapping[str, np.ndarray],
     values: Mapping[str, np.ndarray],
+    shift: np.ndarray,
 ) -> tuple[Any, ...]:
-    """Prior, observations, their densities alone, log weights, parameters, log remainder."""
-    shift = column_means(rows)
+    """Return prior, data, prior predictives, log weights, parameters, log remainder."""
     prior = component.prior(values, shift)
-    params = given(component, values).pack(parameters, shift)
+    params = with_values(component, values).pack(parameters, shift)
     with np.errstate(divide="ignore"):
         log_weights, log_rest = np.log(weights), float(np.log(remainder))
     data = component.arranged(rows)
@@ -107,15 +125,15 @@ def _as_kernels_see_it(
 
 
 def _log_density_of_present(
-    component: Component,
+    component: ComponentFamily,
     rows: np.ndarray,
     weights: np.ndarray,
     remainder: float,
     parameters: Mapping[str, np.ndarray],
     values: Mapping[str, np.ndarray],
 ) -> np.ndarray:
-    """Log density (N,) of the entries present in each row (N, D), the others integrated out."""
-    # A row without any entry has density one.
+    """Return the log density (N,) of the observed entries of rows (N, D)."""
+    # A row without observed entries has density one.
     out = np.zeros(len(rows))
     for features, chosen in patterns_of(np.isnan(rows)):
         if len(features) == rows.shape[1]:
@@ -133,29 +151,28 @@ def _log_density_of_present(
 
 
 class MixtureLogDensity(ObjectModeOp):
-    """Log density of each observation under the mixture, docs/method.md, eq. (15).
+    """Log density of each observation under the mixture, docs/method.md, eq. (5.1).
 
-    Inputs are the observations, in one array or the parts of sparse ones, then those of
-    `MixtureRows` from the number of clusters to the hyperparameters; alpha is not among them, so
-    its gradient never passes through here.
-    Entries that are missing (NaN) are integrated out.
+    Inputs are the observations, as one array or as the parts of `SparseRows`, then the inputs of
+    `MixtureRows` from the number of clusters to the hyperparameters.  Alpha is not an input, so
+    that its gradient does not depend on this op.  Missing entries (NaN) are integrated out.
 
     Parameters
     ----------
-    component : Component
+    component : ComponentFamily
     sparse : ExpandedRows, optional
-        What would make an array of the parts; None where observations are an array.
+        Op that expands the parts to an array; None if the observations are an array.
     """
 
     __props__ = ("component", "sparse")
 
-    def __init__(self, component: Component, sparse: ExpandedRows | None = None) -> None:
+    def __init__(self, component: ComponentFamily, sparse: ExpandedRows | None = None) -> None:
         self.component = component
         self.sparse = sparse
 
     @property
     def n_parts(self) -> int:
-        """Number of inputs that are the observations."""
+        """Return the number of inputs that hold the observations."""
         return 1 if self.sparse is None else 3
 
     @override
@@ -178,7 +195,7 @@ class MixtureLogDensity(ObjectModeOp):
             output_storage[0][0] = log_mixture_density(self.component, sparse, *law)
             return
         rows = np.asarray(data[0]).reshape(data[0].shape[0], -1)
-        # Complete rows, which may be many, are neither copied nor looked at all at once.
+        # Without missing entries, which are searched for block by block, rows are not copied.
         has_holes = count_where(np.isnan, rows) > 0
         density = _log_density_of_present if has_holes else log_mixture_density
         output_storage[0][0] = density(self.component, rows, *law)
@@ -194,12 +211,12 @@ class MixtureLogDensity(ObjectModeOp):
         return missing_gradients(inputs, inputs[self.n_parts : self.n_parts + n_measure])
 
 
-def log_density_of(component: Component, rows: Variable, *inputs: Variable) -> Any:
-    """Log density of rows (N, D), which may be those of sparse data, as a graph.
+def log_density_of(component: ComponentFamily, rows: Variable, *inputs: Variable) -> Any:
+    """Return the log density of dense or sparse rows (N, D), as a graph.
 
     Parameters
     ----------
-    component : Component
+    component : ComponentFamily
     rows : TensorVariable
     *inputs : TensorVariable
         The other inputs of `MixtureLogDensity`.

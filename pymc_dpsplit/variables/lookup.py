@@ -1,4 +1,4 @@
-"""Finding the mixtures of a model, and what belongs to each of them."""
+"""Find the mixtures of a model and the variables that belong to them."""
 
 import math
 from collections.abc import Mapping
@@ -10,7 +10,8 @@ from pymc.model import Model
 from pymc.pytensorf import rvs_in_graph
 from pytensor.graph.basic import Variable
 
-from pymc_dpsplit.components.declaration import Component
+from pymc_dpsplit.components.arguments import shown
+from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.moves.patterns import Incomplete
 from pymc_dpsplit.variables.measure import (
     OwnedByStep,
@@ -25,37 +26,37 @@ from pymc_dpsplit.variables.rows import MixtureRows, centred_rows
 
 @dataclass(frozen=True)
 class MixtureVariables:
-    """Variables of one mixture, read off the graph of a model.
+    """Variables of one mixture, found in the graph of a model.
 
     Attributes
     ----------
     name : str
-    component : Component
-        Family; the hyperparameters in force are `hyperparameters`.
+    component : ComponentFamily
+        Family; its own hyperparameters are not used, but those in `hyperparameters`.
     alpha : TensorVariable
     hyperparameters : dict
         Name to TensorVariable.
     measure : dict
-        ``"n_clusters"``, ``"new_weight"``, ``"weights"``, each cluster parameter and, where they
-        are variables of the model, ``"labels"`` to its free variable.
+        Role to free variable: ``"n_clusters"``, ``"new_weight"``, ``"weights"``, each cluster
+        parameter and, if labels are variables of the model, ``"labels"``.
     value_names : dict
-        The same keys, and ``"unobserved"`` if entries are missing, to the name of the value in a
+        The same roles, and ``"unobserved"`` if entries are missing, to the name of the value in a
         point.
     log_new_weight : bool
-        Whether a point holds the logarithm of the new weight.
+        Whether a point contains the logarithm of the new weight.
     rows : TensorVariable
         The observed variable, or the latent one.
     unobserved : TensorVariable, optional
         Missing entries of the data.
     data : TensorVariable
-        Observations (N,) or (N, D) of which the step samples the partition: the values of `rows`,
-        completed, less their mean; an expression of other variables where it has any.
+        Observations (N,) or (N, D) that the step partitions: the values of `rows`, with missing
+        entries filled in, less their mean; an expression if these are variables.
     n_features : int
         Number of features D of an observation.
     """
 
     name: str
-    component: Component
+    component: ComponentFamily
     alpha: Variable
     hyperparameters: dict[str, Variable]
     measure: dict[str, Variable]
@@ -68,27 +69,27 @@ class MixtureVariables:
 
     @property
     def owned(self) -> list[Variable]:
-        """Free variables that the step moves."""
+        """Return the free variables that the step moves."""
         return [*self.measure.values(), *([] if self.unobserved is None else [self.unobserved])]
 
     @property
     def max_clusters(self) -> int:
-        """Number of rows L kept per draw."""
+        """Return the number of rows L recorded per draw."""
         return int(self.measure["weights"].type.shape[0])
 
     @property
     def is_latent(self) -> bool:
-        """Whether the observations are a variable that other steps may move."""
+        """Return whether the observations are a latent variable, which other steps may move."""
         return bool(self.rows.owner.op.is_latent)
 
     @property
     def is_labelled(self) -> bool:
-        """Whether the labels are a variable of the model."""
+        """Return whether the labels are a variable of the model."""
         return "labels" in self.measure
 
     @property
     def needs_all_rows(self) -> bool:
-        """Whether other variables depend on every cluster, so that none may go unrecorded."""
+        """Return whether other variables depend on every cluster, so that all must be recorded."""
         vary = bool(rvs_in_graph(list(self.hyperparameters.values())))
         return self.is_labelled or vary
 
@@ -100,20 +101,20 @@ class MixtureVariables:
         parameters: Mapping[str, np.ndarray],
         labels: np.ndarray | None = None,
     ) -> dict[str, np.ndarray]:
-        """Return the part of a point that holds this measure, in new arrays.
+        """Return the entries of a point for this measure, in new arrays.
 
         Parameters
         ----------
         n_clusters : int
-            Occupied clusters K.
+            Number of occupied clusters K.
         weights : ndarray of float64, shape (K,)
-            In decreasing order; the first `max_clusters` are kept.
+            In decreasing order; the first `max_clusters` are recorded.
         log_rest : float
-            Logarithm of the weight of everything not yet seen.
+            Logarithm of the weight of the remainder.
         parameters : mapping
             Name to ndarray (K, ...), in the same order.
         labels : ndarray of int, shape (N,), optional
-            In the same order; needed where labels are variables.
+            In the same order; required if labels are variables.
 
         Returns
         -------
@@ -123,7 +124,7 @@ class MixtureVariables:
         Raises
         ------
         ValueError
-            If other variables depend on clusters that have no row.
+            If other variables depend on clusters that are not recorded.
         """
         if n_clusters > self.max_clusters and self.needs_all_rows:
             raise ValueError(overflow_message(self.name, n_clusters, self.max_clusters))
@@ -140,7 +141,7 @@ class MixtureVariables:
         return {self.value_names[role]: value for role, value in values.items()}
 
     def incomplete(self) -> Incomplete:
-        """Rows with missing entries, which row by row are in the order of `unobserved`."""
+        """Return the rows with missing entries, in the order of `unobserved`."""
         if self.unobserved is None:
             return Incomplete(np.empty(0, np.int64), np.empty((0, self.n_features), bool))
         node: Any = self.unobserved.owner
@@ -151,12 +152,21 @@ class MixtureVariables:
         return Incomplete(rows, is_missing)
 
     def count_in(self, point: Mapping[str, np.ndarray]) -> int:
-        """Number of clusters in an initial point; 0 unless the user gave it.
+        """Return the number of clusters in an initial point, 0 unless the user set it.
+
+        Parameters
+        ----------
+        point : mapping
+            Point of the model.
+
+        Returns
+        -------
+        int
 
         Raises
         ------
         ValueError
-            If the user gave weights or parameters instead, from which no chain can start.
+            If the user set weights or parameters instead, from which no chain can start.
         """
         n_clusters = int(point[self.value_names["n_clusters"]])
         names = [self.value_names[key] for key in self.component.parameters]
@@ -171,30 +181,62 @@ class MixtureVariables:
         return n_clusters
 
     def labels_in(self, point: Mapping[str, np.ndarray]) -> np.ndarray | None:
-        """Labels that the user gave with an initial point, or None.
+        """Return the labels that the user set in an initial point, or None.
+
+        Parameters
+        ----------
+        point : mapping
+            Point of the model.
+
+        Returns
+        -------
+        ndarray of int, shape (N,), or None
 
         Raises
         ------
         ValueError
-            If one is not that of a cluster.
+            If a label is not that of a cluster.
         """
         labels = point[self.value_names["labels"]] if self.is_labelled else np.zeros(1)
+        self.refuse_labels(labels)
+        return labels if labels.any() else None
+
+    def refuse_labels(self, labels: np.ndarray) -> None:
+        """Raise ValueError if one of the labels to start from is not that of a cluster."""
         if labels.min() < 0 or labels.max() >= self.max_clusters:
             raise ValueError(
-                f"{self.name}: initvals holds labels {labels.min()} to {labels.max()}; give labels "
-                f"from 0 to max_clusters - 1 = {self.max_clusters - 1}."
+                f"{self.name}: initvals holds labels {labels.min():.15g} to {labels.max():.15g}; "
+                f"give labels from 0 to max_clusters - 1 = {self.max_clusters - 1}."
             )
-        return labels if labels.any() else None
+
+
+def model_of_context(model: Any) -> Model:
+    """Return a model that was given, by default the one of the context.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or what was given is no model.
+    """
+    model = Model.get_context(error_if_none=False) if model is None else model
+    if model is None:
+        raise ValueError(
+            "model is not given, and there is none in the context; give model=, or make the call "
+            "inside `with model:`."
+        )
+    if not isinstance(model, Model):
+        raise ValueError(f"model={shown(model)} is not a model; give one made by pm.Model().")
+    return model
 
 
 def is_owned(variable: Any) -> bool:
-    """Whether a variable is one that the step of a mixture moves."""
+    """Return whether the step of a mixture moves a variable."""
     node = getattr(variable, "owner", None)
     return node is not None and isinstance(node.op, OwnedByStep)
 
 
 def find_mixtures(model: Model) -> dict[str, MixtureVariables]:
-    """Find the mixtures of a model whose observations and variables are all in it.
+    """Find the mixtures whose observations and variables are all in a model.
 
     Parameters
     ----------

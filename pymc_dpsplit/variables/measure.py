@@ -1,8 +1,7 @@
-"""The random measure of a mixture: one draw gives weights and parameters of all clusters.
+"""Random measure of a mixture: an op that draws the weights and parameters of all clusters.
 
-The measure is one node with several outputs, each of them a free variable of the model.  Weights
-and parameters are drawn together and have a joint density, which a component family states
-once, so nothing has to be factorised.
+The op has several outputs, each a free variable of the model.  Outputs are drawn jointly and have a
+joint density, so a component family need not factorise its base measure into conditionals.
 """
 
 from collections.abc import Sequence
@@ -17,30 +16,44 @@ from pytensor.tensor.random.op import RNGConsumerOp
 from pytensor.tensor.random.utils import custom_rng_deepcopy
 from pytensor.tensor.type import TensorType
 
-from pymc_dpsplit.components.declaration import Component
+from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.moves.forward import (
     draw_block_sizes,
     draw_new_weight,
     draw_occupied_weights,
     draw_seating,
 )
+from pymc_dpsplit.moves.partition_law import dirichlet_process
 from pymc_dpsplit.variables.base_density import base_log_density
 from pymc_dpsplit.variables.inputs import named_hyperparameters
 from pymc_dpsplit.variables.object_mode import ObjectModeOp
-from pymc_dpsplit.variables.owned_terms import two_readings
+from pymc_dpsplit.variables.owned_terms import conditional_term
 
-# Outputs before the cluster parameters; output 0 of the node is the generator.
+# Roles of the outputs before the cluster parameters; output 0 of the node is the generator.
 ROLES = ("n_clusters", "new_weight", "weights")
 
 
 class OwnedByStep:
-    """Mark of ops whose variables only the step of the mixture `target` moves."""
+    """Marker of ops whose variables only the step of the mixture `target` may move."""
 
     target: str
 
 
-def parameter_shapes(component: Component, max_clusters: int, n_features: int) -> list[Any]:
-    """Shape of the variable that holds each parameter, rows first."""
+def parameter_shapes(component: ComponentFamily, max_clusters: int, n_features: int) -> list[Any]:
+    """Return the shape (L, ...) of the variable of each cluster parameter.
+
+    Parameters
+    ----------
+    component : ComponentFamily
+    max_clusters : int
+        Number of rows L.
+    n_features : int
+        Number of features D.
+
+    Returns
+    -------
+    list of tuple of int
+    """
     return [
         (max_clusters, *component.shape_of(name, ndim, n_features))
         for name, ndim in component.parameters.items()
@@ -48,12 +61,24 @@ def parameter_shapes(component: Component, max_clusters: int, n_features: int) -
 
 
 def label_dtype(max_clusters: int) -> str:
-    """Smallest signed integer type that holds the labels of `max_clusters` clusters."""
+    """Return the smallest signed integer type for the labels of `max_clusters` clusters."""
     return "int16" if max_clusters <= np.iinfo(np.int16).max else "int32"
 
 
 def overflow_message(target: str, n_clusters: int, max_clusters: int) -> str:
-    """Say that a draw whose clusters other variables depend on has more of them than rows."""
+    """Return the message for a draw with more clusters than rows, when all must be recorded.
+
+    Parameters
+    ----------
+    target : str
+        Name of the mixture.
+    n_clusters, max_clusters : int
+        Number of clusters of the draw, and of rows.
+
+    Returns
+    -------
+    str
+    """
     return (
         f"{target}: a draw has {n_clusters} clusters, but max_clusters={max_clusters} rows, and "
         "other variables of the model depend on all of them; set max_clusters= higher in "
@@ -62,7 +87,20 @@ def overflow_message(target: str, n_clusters: int, max_clusters: int) -> str:
 
 
 def pad_rows(values: np.ndarray, shape: tuple[int, ...], fill: float) -> np.ndarray:
-    """Copy `values` (K, ...) to the first rows of a new array; the first L if K > L."""
+    """Copy values of clusters to the first rows of a new array; only the first L if K > L.
+
+    Parameters
+    ----------
+    values : ndarray, shape (K, ...)
+    shape : tuple of int
+        Shape (L, ...) of the result.
+    fill : float
+        Value of other rows.
+
+    Returns
+    -------
+    ndarray of float64
+    """
     padded = np.full(shape, fill)
     n_kept = min(values.shape[0], shape[0])
     padded[:n_kept] = values[:n_kept]
@@ -72,18 +110,18 @@ def pad_rows(values: np.ndarray, shape: tuple[int, ...], fill: float) -> np.ndar
 class RandomMeasure(OwnedByStep, ObjectModeOp, RNGConsumerOp, MeasurableOp):
     """Occupied part of a Dirichlet process after `n_obs` observations.
 
-    Inputs are a generator, alpha and the hyperparameters; outputs the generator, the number of
-    clusters K, the weight of everything not yet seen, the weights (L,), each cluster parameter
-    (L, ...) and, if asked for, the label (N,) of each observation.  Clusters are in order of
-    decreasing weight; rows from K on have weight 0 and NaN parameters; if K > L the largest L are
-    kept, and labels, which would point beyond them, are an error.
+    Inputs are a generator, alpha and the hyperparameters.  Outputs are the generator, the number of
+    clusters K, the weight of the remainder, the weights (L,), each cluster parameter (L, ...) and,
+    if `labelled`, the label (N,) of each observation.  Clusters are in order of decreasing weight;
+    rows from K on have weight 0 and NaN parameters.  If K > L the largest L clusters are recorded;
+    with labels, which may refer to the others, this is an error.
 
     Parameters
     ----------
     target : str
         Name of the mixture.
-    component : Component
-        Family; its hyperparameters enter as inputs, those it was declared with are not used.
+    component : ComponentFamily
+        Family; the hyperparameters are inputs, and those of `component` are not used.
     n_obs : int
         Number of observations.
     n_features : int
@@ -101,7 +139,7 @@ class RandomMeasure(OwnedByStep, ObjectModeOp, RNGConsumerOp, MeasurableOp):
     def __init__(
         self,
         target: str,
-        component: Component,
+        component: ComponentFamily,
         n_obs: int,
         n_features: int,
         max_clusters: int,
@@ -116,17 +154,17 @@ class RandomMeasure(OwnedByStep, ObjectModeOp, RNGConsumerOp, MeasurableOp):
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """What every output except the generator is."""
+        """Return the role of every output except the generator."""
         return (*ROLES, *self.component.parameters, *(("labels",) if self.labelled else ()))
 
     @property
     def n_measure(self) -> int:
-        """Number of outputs that are the measure itself: neither the generator nor labels."""
+        """Return the number of outputs without the generator and the labels."""
         return len(ROLES) + len(self.component.parameters)
 
     @property
     def output_types(self) -> list[TensorType]:
-        """Type of every output except the generator."""
+        """Return the type of every output except the generator."""
         parameters = parameter_shapes(self.component, self.max_clusters, self.n_features)
         types = [TensorType("int64", ()), TensorType("float64", ())]
         types += [TensorType("float64", of) for of in [(self.max_clusters,), *parameters]]
@@ -145,7 +183,7 @@ class RandomMeasure(OwnedByStep, ObjectModeOp, RNGConsumerOp, MeasurableOp):
         return {node.inputs[0]: node.outputs[0]}
 
     def dist_params(self, node: Apply) -> list[Variable]:
-        """Inputs that PyMC prints."""
+        """Return the inputs that PyMC prints."""
         return list(node.inputs[1:])
 
     def infer_shape(self, node: Apply, shapes: Any) -> list[Any]:
@@ -172,14 +210,16 @@ class RandomMeasure(OwnedByStep, ObjectModeOp, RNGConsumerOp, MeasurableOp):
     def _draw_partition(
         self, rng: np.random.Generator, alpha: float
     ) -> tuple[np.ndarray, np.ndarray, float]:
-        """Labels (N,) if they are variables, weights (K,) in decreasing order, and the rest."""
-        new_weight = draw_new_weight(rng, alpha, self.n_obs)
+        """Draw the labels (N,), the weights (K,) in decreasing order, and the remainder."""
+        law = dirichlet_process(alpha)
+        # The remainder is independent of the partition; with a discount it would not be.
+        new_weight = draw_new_weight(rng, law, self.n_obs, 0)
         if not self.labelled:
             sizes = draw_block_sizes(rng, alpha, self.n_obs)
-            weights = np.sort(draw_occupied_weights(rng, sizes, new_weight))[::-1]
+            weights = np.sort(draw_occupied_weights(rng, law, sizes, new_weight))[::-1]
             return np.empty(0, np.int64), weights, new_weight
         seats = draw_seating(rng, alpha, self.n_obs)
-        weights = draw_occupied_weights(rng, np.bincount(seats), new_weight)
+        weights = draw_occupied_weights(rng, law, np.bincount(seats), new_weight)
         if len(weights) > self.max_clusters:
             raise ValueError(overflow_message(self.target, len(weights), self.max_clusters))
         order = np.argsort(-weights, kind="stable")
@@ -199,12 +239,12 @@ def _measure_logprob(
     *hyperparameters: Variable,
     **kwargs: Any,
 ) -> list[Any]:
-    """Log-probability terms of the outputs, docs/method.md, eq. (5).
+    """Return the log-probability terms of the outputs, docs/method.md, eq. (1.5).
 
-    As a function of alpha the posterior of the measure given the partition is
-    alpha^K w_rest^(alpha - 1); factors without alpha, such as the product of w_k^(n_k - 1), belong
-    to the step, which draws the measure exactly, and are left out.  The first parameter
-    carries the joint density of all of them.
+    As a function of alpha the posterior of the measure given the partition is proportional to
+    alpha^K w_rest^(alpha - 1).  Factors without alpha, such as the product of w_k^(n_k - 1), are
+    omitted, because the step draws the measure exactly.  The term of the first parameter is the
+    joint density of all parameters.
     """
     if len(values) != len(op.output_types):
         raise NotImplementedError(
@@ -215,24 +255,24 @@ def _measure_logprob(
     n_clusters, new_weight, weights, *rest = values
     parameters, labels = rest[:n_parameters], rest[n_parameters:]
     base = base_log_density(op.component, n_clusters, parameters, hyperparameters)
-    held = [n_clusters, *parameters, *hyperparameters]
+    fixed = [n_clusters, *parameters, *hyperparameters]
     zero: Any = pt.zeros((), dtype="float64")
     terms = [
         n_clusters * pt.log(alpha),
         (alpha - 1.0) * pt.log(new_weight),
         zero,
-        two_readings(base, zero, held),
+        conditional_term(base, zero, fixed),
         *([zero] * (n_parameters - 1)),
     ]
     for label in labels:
-        # At the initial point there are no clusters yet, and labels mean nothing.
+        # At the initial point there are no clusters yet, and labels are placeholders.
         chosen = pt.where(n_clusters > 0, pt.log(weights[label]), 0.0)
-        terms.append(two_readings(chosen, pt.zeros_like(chosen), [n_clusters, weights]))
+        terms.append(conditional_term(chosen, pt.zeros_like(chosen), [n_clusters, weights]))
     return terms
 
 
 class CentralParameters(ObjectModeOp):
-    """Cluster parameters with one row in use: a central one of the base measure."""
+    """Cluster parameters whose first row is a central value of the base measure."""
 
     __props__ = ("measure",)
 
@@ -259,10 +299,10 @@ class CentralParameters(ObjectModeOp):
 def _measure_support_point(
     op: RandomMeasure, rv: Variable, rng: Variable, alpha: Variable, *hyperparameters: Variable
 ) -> Variable:
-    """No clusters yet, which tells the step to draw a start of its own.
+    """Return an initial point with K = 0, for which the step chooses the initial partition.
 
-    The first row of the parameters holds a central one of the base measure, so that densities
-    given the labels, all 0, are finite.
+    The first row of the parameters is a central value of the base measure, so that densities given
+    the labels, which are all 0, are finite.
     """
     role = rv.owner.outputs.index(rv) - 1
     if op.roles[role] in op.component.parameters:

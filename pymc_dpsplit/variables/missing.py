@@ -1,4 +1,4 @@
-"""Missing entries of the data of a mixture, as a variable that its step imputes."""
+"""Random variable of the missing entries of a mixture, which its step imputes."""
 
 from collections.abc import Sequence
 from typing import Any, override
@@ -12,13 +12,14 @@ from pytensor.tensor.random.op import RNGConsumerOp
 from pytensor.tensor.random.utils import custom_rng_deepcopy
 from pytensor.tensor.type import TensorType
 
-from pymc_dpsplit.components.declaration import Component
+from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.moves.forward import draw_labelled_rows, draw_labels
+from pymc_dpsplit.moves.partition_law import dirichlet_process
 from pymc_dpsplit.variables.inputs import named_parameters
 from pymc_dpsplit.variables.log_density import kept_weights
 from pymc_dpsplit.variables.measure import OwnedByStep
 from pymc_dpsplit.variables.object_mode import ObjectModeOp
-from pymc_dpsplit.variables.owned_terms import two_readings
+from pymc_dpsplit.variables.owned_terms import conditional_term
 
 
 class MissingEntries(OwnedByStep, ObjectModeOp, RNGConsumerOp, MeasurableOp):
@@ -31,7 +32,7 @@ class MissingEntries(OwnedByStep, ObjectModeOp, RNGConsumerOp, MeasurableOp):
     ----------
     target : str
         Name of the mixture.
-    component : Component
+    component : ComponentFamily
     n_missing : int
         Number of missing entries M.
     """
@@ -41,7 +42,7 @@ class MissingEntries(OwnedByStep, ObjectModeOp, RNGConsumerOp, MeasurableOp):
     name = "DPMissing"
     default_output = 1
 
-    def __init__(self, target: str, component: Component, n_missing: int) -> None:
+    def __init__(self, target: str, component: ComponentFamily, n_missing: int) -> None:
         self.target = target
         self.component = component
         self.n_missing = n_missing
@@ -57,7 +58,7 @@ class MissingEntries(OwnedByStep, ObjectModeOp, RNGConsumerOp, MeasurableOp):
         return {node.inputs[0]: node.outputs[0]}
 
     def dist_params(self, node: Apply) -> list[Variable]:
-        """Inputs that PyMC prints: the random measure."""
+        """Return the inputs that PyMC prints: the random measure."""
         return list(node.inputs[6 : 9 + len(self.component.parameters)])
 
     def infer_shape(self, node: Apply, shapes: Any) -> list[Any]:
@@ -70,7 +71,7 @@ class MissingEntries(OwnedByStep, ObjectModeOp, RNGConsumerOp, MeasurableOp):
         weights, _ = kept_weights(n_clusters, new_weight, weights)
         parameters, values = named_parameters(self.component, rest, len(weights))
         distinct, position = np.unique(rows, return_inverse=True)
-        labels = draw_labels(rng, len(distinct), float(alpha), weights)
+        labels = draw_labels(rng, len(distinct), dirichlet_process(alpha), weights)
         drawn = draw_labelled_rows(rng, self.component, labels, parameters, values)
         output_storage[0][0] = rng
         output_storage[1][0] = drawn.reshape(len(distinct), -1)[position, features] + mean
@@ -84,15 +85,15 @@ class MissingEntries(OwnedByStep, ObjectModeOp, RNGConsumerOp, MeasurableOp):
 def _missing_logprob(
     op: MissingEntries, values: Sequence[Any], *inputs: Variable, **kwargs: Any
 ) -> Variable:
-    """Zero: the density of the data integrates them out, their own belongs to the step."""
-    # Not plain zeros: PyMC wants every value somewhere in the graph, and a gradient for it.
+    """Return zero: the density of the data integrates the missing entries out."""
+    # Multiplied by zero, as PyMC requires that the graph contains every value, with a gradient.
     zeros: Any = values[0] * 0.0
-    return two_readings(zeros, pt.zeros_like(zeros), values)
+    return conditional_term(zeros, pt.zeros_like(zeros), values)
 
 
 @_support_point.register(MissingEntries)
 def _missing_support_point(
     op: MissingEntries, rv: Variable, rng: Variable, rows: Variable, features: Variable,
-    filling: Variable, *inputs: Variable,
+    initial_values: Variable, *inputs: Variable,
 ) -> Variable:  # fmt: skip
-    return filling
+    return initial_values

@@ -1,4 +1,4 @@
-"""Ops whose Python `perform` is also what compiled PyTensor functions call."""
+"""Ops whose Python method `perform` is called by compiled PyTensor functions."""
 
 import warnings
 from typing import Any
@@ -9,16 +9,16 @@ from pytensor.link.numba.dispatch.basic import generate_fallback_impl, numba_fun
 
 
 class ObjectModeOp(Op):
-    """An Op that numba-compiled graphs call back into Python for.
+    """An Op that numba-compiled graphs execute in Python (object mode).
 
-    The work inside is done by the package's own kernels, or once per forward draw, so the
-    call costs nothing that matters; PyTensor would warn about it every time.
+    The overhead of the call is negligible, because `perform` calls compiled kernels of the package
+    or runs once per forward draw.  The warning of PyTensor about object mode is suppressed.
     """
 
 
 @numba_funcify.register(ObjectModeOp)
 def _call_perform(op: ObjectModeOp, node: Any = None, **kwargs: Any) -> Any:
-    # numba writes the node into what it compiles, and with it any data among its inputs.
+    # numba embeds the node, with any data among its inputs, in the compiled code.
     bare = Apply(op, [var.type() for var in node.inputs], [var.type() for var in node.outputs])
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Numba will use object mode")

@@ -1,4 +1,4 @@
-"""What a user gives as `observed`, taken apart: data, their mean, and what is missing."""
+"""Parsing of the argument `observed`: data, their mean, and the missing entries."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -17,15 +17,15 @@ from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.sharedvar import TensorSharedVariable
 from pytensor.tensor.type import TensorType
 
-from pymc_dpsplit.components.arguments import rows_of
-from pymc_dpsplit.components.declaration import Component
+from pymc_dpsplit.components.arguments import array_of, rows_of
+from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.components.sparse_counts import is_sparse, rows_of_sparse
-from pymc_dpsplit.data.blocks import holes_of
+from pymc_dpsplit.data.blocks import missing_index_of
 from pymc_dpsplit.data.fixed_rows import fixed, memory_map_of
 from pymc_dpsplit.data.sparse_rows import Rows
 from pymc_dpsplit.variables.sparse_data import expanded, is_expanded, rows_behind
 
-# An array of fewer bytes is copied, so that what is done to it later changes no model.
+# Arrays of fewer bytes are copied, so that later changes by the user do not affect the model.
 _COPIED_BELOW = 2**24
 
 
@@ -36,68 +36,100 @@ class Observed:
     Attributes
     ----------
     data : TensorVariable, optional
-        What the model observes, shape (N,) or (N, D), NaN where missing; None if the mixture is
-        latent.
+        Observed data, shape (N,) or (N, D), NaN where missing; None if the mixture is latent.
     mean : TensorVariable, optional
         Subtracted from the data; depends on variables of the model.
     shape : tuple of int
         Number of observations N and of features D.
-    holes : tuple of ndarray of int64, shape (M,)
+    missing_index : tuple of ndarray of int64, shape (M,)
         Row and feature of each missing entry.
-    filling : ndarray of float64, shape (M,)
-        Plain values for them to start from: the mean of the feature, rounded if it is discrete.
-    component : Component
-        The family as it suits them.
-    caveat : str, optional
-        What to warn the user of.
+    initial_values : ndarray of float64, shape (M,)
+        Initial values of the missing entries: the mean of the feature, rounded if discrete.
+    component : ComponentFamily
+        The family, adapted to the data.
+    warning : str, optional
+        Warning for the user.
     """
 
     data: Any
     mean: Any
     shape: tuple[int, int]
-    holes: tuple[np.ndarray, np.ndarray]
-    filling: np.ndarray
-    component: Component
-    caveat: str | None = None
+    missing_index: tuple[np.ndarray, np.ndarray]
+    initial_values: np.ndarray
+    component: ComponentFamily
+    warning: str | None = None
 
     @property
     def dtype(self) -> str:
-        """Type of the observed or latent variable: that of the data, if kernels read it."""
+        """Return the dtype of the observed or latent variable: that of the data, if supported."""
         is_single = self.data is not None and self.mean is None
         return "float32" if is_single and self.data.type.dtype == "float32" else "float64"
 
     @property
     def is_labelled(self) -> bool:
-        """Whether other variables depend on the labels, which then are variables too."""
+        """Return whether other variables depend on the labels, so that these are variables too."""
         held = [self.component.hyperparameters[key] for key in self.component.likelihood_arguments]
         moves = any(isinstance(value, Variable) and rvs_in_graph(value) for value in held)
         return self.data is None or self.mean is not None or moves
 
 
-def latent_rows(n_obs: int, n_features: int, component: Component) -> Observed:
-    """Rows that are not observed at all."""
+def may_grow(observed: Any) -> bool:
+    """Whether `pm.set_data` may give a mixture more rows than it is declared with."""
+    roots = graph_inputs([observed]) if isinstance(observed, Variable) else []
+    return any(isinstance(root, SharedVariable) for root in roots)
+
+
+def lengths_of(shape: Any) -> list[Any]:
+    """Entries of the argument `shape`, None in place of what is no number."""
+    array, fault = array_of(shape)
+    entries = [None] if fault or array.ndim > 1 else list(np.atleast_1d(array))
+    return [n if isinstance(n, int | float | np.number) else None for n in entries]
+
+
+def latent_rows(n_obs: int, n_features: int, component: ComponentFamily) -> Observed:
+    """Return the description of latent rows.
+
+    Parameters
+    ----------
+    n_obs, n_features : int
+        Number of rows N and of features D.
+    component : ComponentFamily
+
+    Returns
+    -------
+    Observed
+    """
     nowhere = np.empty(0, np.int64)
-    component = component.sized(n_features)
+    component = component.for_n_features(n_features)
     return Observed(None, None, (n_obs, n_features), (nowhere, nowhere), np.empty(0), component)
 
 
-def _with_holes(data: Any, mean: Any, rows: np.ndarray, component: Component) -> Observed:
-    component = component.suited_to(rows)
+def _with_holes(data: Any, mean: Any, rows: np.ndarray, component: ComponentFamily) -> Observed:
+    component = component.validate_rows(rows)
     n_obs, n_features = rows.shape
-    where, features = holes_of(rows)
-    filling = np.empty(0)
+    where, features = missing_index_of(rows)
+    initial_values = np.empty(0)
     if len(where):
         n_present = n_obs - np.bincount(features, minlength=n_features)
         means = np.nansum(rows, axis=0, dtype=np.float64) / np.maximum(n_present, 1)
-        filling = component.support_point(means)[features]
-    # Rows less a mean that varies have no ties, whatever the data have.
-    caveat = component.caveat(rows) if mean is None else None
+        initial_values = component.support_point(means)[features]
+    # Ties in the data do not matter if a mean that varies is subtracted.
+    warning = component.warning_for(rows) if mean is None else None
     shape = n_obs, n_features
-    return Observed(data, mean, shape, (where, features), filling, component, caveat)
+    return Observed(data, mean, shape, (where, features), initial_values, component, warning)
 
 
 def values_of(data: Any) -> Rows:
-    """Numbers behind an expression of data alone, without a copy where there is no need of one."""
+    """Return the value of an expression of data alone, without a copy if possible.
+
+    Parameters
+    ----------
+    data : TensorVariable
+
+    Returns
+    -------
+    SparseRows, or ndarray
+    """
     if is_expanded(data):
         return rows_behind(data)
     if isinstance(data, SharedVariable):
@@ -106,11 +138,11 @@ def values_of(data: Any) -> Rows:
 
 
 def _as_variable(values: np.ndarray, is_complete: bool) -> Variable:
-    """Data as a variable of the graph.
+    """Return data as a variable of the graph.
 
-    Complete data are a shared variable, of which PyTensor uses the array where it is; it would
-    hash a constant, compare it entry by entry and write it into compiled code.  Of incomplete data
-    it works out the holes, which for a constant is done once.
+    Complete data become a shared variable, whose array PyTensor uses in place; a constant would be
+    hashed, compared by value and embedded in compiled code.  Incomplete data become a constant,
+    because PyTensor then locates the missing entries once.
     """
     if not is_complete:
         return pt.constant(np.array(values))
@@ -119,19 +151,19 @@ def _as_variable(values: np.ndarray, is_complete: bool) -> Variable:
 
 
 def _of_its_own(values: np.ndarray) -> np.ndarray:
-    """Values, copied if that costs little."""
+    """Return values, copied if they are small."""
     stays = values.nbytes >= _COPIED_BELOW or memory_map_of(values) is not None
     return values if stays else values.copy()
 
 
-def read_observed(observed: Any, component: Component) -> Observed:
-    """Check observations and take them apart.
+def read_observed(observed: Any, component: ComponentFamily) -> Observed:
+    """Check observations and split them into data, mean and missing entries.
 
     Parameters
     ----------
     observed : array-like or TensorVariable
-        Numbers, ``pm.Data``, or such data less an expression of variables of the model.
-    component : Component
+        Numbers, ``pm.Data``, or either less an expression of variables of the model.
+    component : ComponentFamily
 
     Returns
     -------
@@ -149,7 +181,7 @@ def read_observed(observed: Any, component: Component) -> Observed:
         rows = rows_of(observed, component.row_ndim, may_miss=True)
         values = _of_its_own(rows if component.row_ndim else rows[:, 0])
         found = _with_holes(None, None, rows, component)
-        return replace(found, data=_as_variable(values, is_complete=not len(found.filling)))
+        return replace(found, data=_as_variable(values, is_complete=not len(found.initial_values)))
     _refuse_minibatch(observed)
     data, mean = _split_mean(observed) if rvs_in_graph(observed) else (observed, None)
     if mean is not None and (component.is_discrete or component.is_bounded):
@@ -169,7 +201,7 @@ def read_observed(observed: Any, component: Component) -> Observed:
     return _with_holes(data, mean, rows, component)
 
 
-def _read_sparse(observed: Any, component: Component) -> Observed:
+def _read_sparse(observed: Any, component: ComponentFamily) -> Observed:
     if not component.reads_sparse:
         raise ValueError(
             f"observed is a sparse matrix, which {type(component).__name__} cannot read; give "
@@ -177,16 +209,16 @@ def _read_sparse(observed: Any, component: Component) -> Observed:
         )
     rows = rows_of_sparse(observed)
     nowhere = np.empty(0, np.int64)
-    suited = component.suited_to(rows)
+    suited = component.validate_rows(rows)
     return Observed(expanded(rows), None, rows.shape, (nowhere, nowhere), np.empty(0), suited)
 
 
 def register_observed(
     x: Any, name: str, observed: Observed, dims: tuple[str, ...] | None, model: Model
 ) -> Variable:
-    """Make a variable an observed one of a model, as `Model.register_rv` does.
+    """Register an observed variable in a model without a copy of the data.
 
-    That would convert the data to ``floatX``, in another array of their size.
+    `Model.register_rv` would convert the data to ``floatX``, in a second array.
 
     Parameters
     ----------
@@ -213,11 +245,22 @@ def register_observed(
 
 
 def names_of_holes(observed: Observed, dims: tuple[str, ...] | None, model: Model) -> list[str]:
-    """Name each missing entry after its row and, if there are several, its feature."""
+    """Return a name for each missing entry, from its row and, if D > 1, its feature.
+
+    Parameters
+    ----------
+    observed : Observed
+    dims : tuple of str, optional
+    model : pymc.Model
+
+    Returns
+    -------
+    list of str
+    """
     columns = []
     for axis in range(observed.data.ndim):
         known = model.coords.get(dims[axis]) if dims else None
-        index = observed.holes[axis]
+        index = observed.missing_index[axis]
         columns.append([str(i if known is None else known[i]) for i in index])
     return [", ".join(names) for names in zip(*columns, strict=True)]
 
@@ -247,7 +290,7 @@ def _refuse_minibatch(observed: Variable) -> None:
 def _split_mean(expression: Variable) -> tuple[Any, Variable]:
     """Write an expression as data less a mean that depends on variables of the model.
 
-    Only sums and differences are taken apart, so that the density of the data is that of the
+    Only sums and differences are split, so that the density of the data equals that of the
     expression, without a Jacobian.
     """
     data: Any = None
@@ -268,7 +311,7 @@ def _split_mean(expression: Variable) -> tuple[Any, Variable]:
 
 
 def _terms_of(expression: Any, sign: int) -> Iterator[tuple[int, Variable]]:
-    """Terms of a sum, each with its sign; an expression of data alone is one term."""
+    """Yield the terms of a sum with their signs; an expression of data alone is one term."""
     node = expression.owner
     scalar_op = getattr(node.op, "scalar_op", None) if node is not None else None
     is_sum = node is not None and isinstance(node.op, Elemwise) and rvs_in_graph(expression)

@@ -1,16 +1,16 @@
-"""Terms of the log-probability that read differently while other step methods move.
+"""Terms of the log-probability that take another form in other step methods.
 
-The step of a mixture is the only one that moves its weights and parameters.  A step for another
-variable sees them as shared variables, and then
+Only the step of a mixture moves its weights and parameters.  In the step method of another
+variable they are shared variables, and then
 
-* a term that depends on nothing else is a constant: evaluating it, over all observations, at
-  every leapfrog would be most of the time of a run;
-* what the other step must sample from is the density given the labels, while the likelihood of
-  an observation has the labels summed out.
+* a term that depends on nothing else is constant; evaluating it for all observations at every
+  leapfrog step would take most of the run time;
+* the step method must sample from the density given the labels, whereas the likelihood of an
+  observation has the labels summed out.
 
-Such a term is made with both readings.  When a function is compiled, one of them is kept:
-``free`` if some of the deciding variables, those of the mixture, is an input of the function, and
-``held`` if all of them are shared or constant.
+Such a term is therefore created in two forms, and one is selected when a function is compiled:
+``free`` if at least one of the deciding variables, those of the mixture, is an input of the
+function, and ``fixed`` if all of them are shared or constant.
 """
 
 from collections.abc import Sequence
@@ -30,8 +30,8 @@ from pytensor.link.numba.dispatch.basic import numba_funcify, numba_njit
 from pymc_dpsplit.variables.object_mode import ObjectModeOp
 
 
-class TwoReadings(Op):
-    """Two readings of a term: inputs are `free`, `held`, then the deciding variables."""
+class ConditionalTerm(Op):
+    """Term with two forms: inputs are `free`, `fixed`, then the deciding variables."""
 
     __props__ = ()
     view_map = {0: [0]}  # noqa: RUF012
@@ -57,48 +57,49 @@ class TwoReadings(Op):
         outputs: Sequence[Variable],
         cotangents: Sequence[Variable],
     ) -> list[Variable]:
-        """Give the gradient to whichever reading is kept."""
+        """Pass the gradient to the form that will be selected."""
         cotangent: Any = cotangents[0]
         zeros, deciding = pt.zeros_like(cotangent), inputs[2:]
         free: Variable = self(cotangent, zeros, *deciding)  # type: ignore[assignment]
-        held: Variable = self(zeros, cotangent, *deciding)  # type: ignore[assignment]
-        return [free, held, *(DisconnectedType()() for _ in deciding)]
+        fixed: Variable = self(zeros, cotangent, *deciding)  # type: ignore[assignment]
+        return [free, fixed, *(DisconnectedType()() for _ in deciding)]
 
 
-@numba_funcify.register(TwoReadings)
-def _first(op: TwoReadings, **kwargs: Any) -> Any:
+@numba_funcify.register(ConditionalTerm)
+def _first(op: ConditionalTerm, **kwargs: Any) -> Any:
     @numba_njit
-    def first(free, held, *deciding):  # type: ignore[no-untyped-def]
+    def first(free, fixed, *deciding):  # type: ignore[no-untyped-def]
         return free
 
     return first
 
 
-def two_readings(free: Any, held: Any, deciding: Sequence[Variable]) -> Any:
-    """Make a term that reads `held` while the step of the mixture holds `deciding`.
+def conditional_term(free: Any, fixed: Any, deciding: Sequence[Variable]) -> Any:
+    """Return a term that becomes `fixed` in functions where `deciding` are shared variables.
 
     Parameters
     ----------
-    free, held : TensorVariable
-        Of equal shape.
+    free, fixed : TensorVariable
+        The two forms, of equal shape.
     deciding : sequence of TensorVariable
-        Values of the weights and parameters of the mixture, and what else must be held.
+        Values of the weights and parameters of the mixture, and others that must be fixed.
 
     Returns
     -------
     TensorVariable
-        `free` itself if the values are fixed already, by ``pm.do`` for instance: then they are
-        data, and nothing would tell them from what a step method holds.
+        `free` itself if the values are fixed already, for instance by ``pm.do``: they are then
+        data, which cannot be distinguished from values that a step method holds fixed.
     """
     if not _has_free_input(deciding):
         return free
-    return TwoReadings()(free, pt.cast(held, free.dtype), *deciding)
+    return ConditionalTerm()(free, pt.cast(fixed, free.dtype), *deciding)
 
 
 class MissingGradient(ObjectModeOp):
-    """Gradient with respect to the first input, which does not exist; the rest decide.
+    """Placeholder for an undefined gradient with respect to the first input.
 
-    Zeros where the step of the mixture holds them, as nobody then uses it; evaluated, an error.
+    It is replaced by zeros if the other inputs, the deciding variables, are shared or constant,
+    because it is then not used.  Its evaluation raises an error.
     """
 
     __props__ = ()
@@ -119,7 +120,7 @@ class MissingGradient(ObjectModeOp):
 
 
 def missing_gradients(inputs: Sequence[Variable], measure: Sequence[Variable]) -> list[Variable]:
-    """Gradients of an op that has none, one for each of its inputs.
+    """Return placeholders for the gradients of an op that has none, one per input.
 
     Parameters
     ----------
@@ -140,7 +141,7 @@ def missing_gradients(inputs: Sequence[Variable], measure: Sequence[Variable]) -
 
 
 def missing_gradient(wrt: Variable, measure: Sequence[Variable]) -> Variable:
-    """Gradient with respect to `wrt` of an op that has none, see `MissingGradient`."""
+    """Return a placeholder for the gradient with respect to `wrt`, see `MissingGradient`."""
     return MissingGradient()(wrt, *measure)  # type: ignore[return-value]
 
 
@@ -150,25 +151,25 @@ def _has_free_input(variables: Sequence[Variable]) -> bool:
     )
 
 
-@node_rewriter([TwoReadings])
-def choose_reading(_fgraph: FunctionGraph, node: Apply) -> list[Any]:
-    """Keep the reading that applies."""
-    free, held, *deciding = node.inputs
-    return [free if _has_free_input(deciding) else held]
+@node_rewriter([ConditionalTerm])
+def choose_form(_fgraph: FunctionGraph, node: Apply) -> list[Any]:
+    """Select the form that applies."""
+    free, fixed, *deciding = node.inputs
+    return [free if _has_free_input(deciding) else fixed]
 
 
 @node_rewriter([MissingGradient])
 def drop_missing_gradient(_fgraph: FunctionGraph, node: Apply) -> list[Any] | None:
-    """Replace a missing gradient by zeros where nobody uses it."""
+    """Replace a missing gradient by zeros if it is not used."""
     wrt, *measure = node.inputs
     return None if _has_free_input(measure) else [pt.zeros_like(wrt)]
 
 
-# Before canonicalisation (at 1), which then removes the zeros and what they leave unused; not as
-# part of it, because PyMC canonicalises before it replaces variables by shared ones.
+# Registered before canonicalisation (at 1), which then removes the zeros and unused terms.  It is
+# not part of canonicalisation, which PyMC runs before it replaces variables by shared ones.
 optdb.register(
-    "dpsplit_choose_readings",
-    dfs_rewriter(choose_reading, drop_missing_gradient),
+    "dpsplit_choose_forms",
+    dfs_rewriter(choose_form, drop_missing_gradient),
     "fast_run",
     "fast_compile",
     position=0.5,

@@ -1,12 +1,14 @@
-"""Whether a step may move the variables it is given, alone."""
+"""Checks that a step can move the variables that it is given."""
 
 from typing import Any
 
+import numpy as np
 from pymc.logprob.transforms import LogTransform
 from pymc.model import Model
 from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import ancestors
 
+from pymc_dpsplit.components.arguments import shown
 from pymc_dpsplit.variables.lookup import MixtureVariables, find_mixtures
 
 
@@ -16,7 +18,8 @@ def mixtures_of(vars: Any, model: Model) -> list[MixtureVariables]:
     Parameters
     ----------
     vars : sequence of variables, or None
-        Free variables or their values; all of a mixture, and no others.  None for all mixtures.
+        Free variables or their values: all variables of one or more mixtures, and no others.  None
+        selects all mixtures.
     model : pymc.Model
 
     Returns
@@ -26,7 +29,7 @@ def mixtures_of(vars: Any, model: Model) -> list[MixtureVariables]:
     Raises
     ------
     ValueError
-        If a mixture is given in part, or something else with it, or there is none.
+        If a mixture is incomplete, another variable is included, or there is no mixture.
     """
     mixtures = list(find_mixtures(model).values())
     for mixture in mixtures:
@@ -39,15 +42,20 @@ def mixtures_of(vars: Any, model: Model) -> list[MixtureVariables]:
     if vars is None:
         return mixtures
     listed = [vars] if isinstance(vars, Variable) else vars
+    if not np.iterable(listed) or not all(isinstance(var, Variable) for var in listed):
+        raise ValueError(
+            f"vars={shown(vars)} are not variables; give those of the model, such as "
+            "model.free_RVs, or leave vars out."
+        )
     given = {model.values_to_rvs.get(var, var) for var in listed}
     chosen = [mixture for mixture in mixtures if given & set(mixture.owned)]
     owned = {rv for mixture in chosen for rv in mixture.owned}
-    missing, strangers = (
+    missing, foreign = (
         sorted(str(var.name) for var in difference) for difference in (owned - given, given - owned)
     )
-    if missing or strangers:
+    if missing or foreign:
         faults = [f"add {', '.join(missing)}"] * bool(missing)
-        faults += [f"leave out {', '.join(strangers)}"] * bool(strangers)
+        faults += [f"leave out {', '.join(foreign)}"] * bool(foreign)
         raise ValueError(
             "vars must be all variables of a mixture, which move together, and no others; "
             f"{' and '.join(faults)}."
@@ -56,7 +64,7 @@ def mixtures_of(vars: Any, model: Model) -> list[MixtureVariables]:
 
 
 def dependents_of(rv: Variable, model: Model) -> list[Variable]:
-    """Variables and potentials of a model whose density depends on a variable.
+    """Return the variables and potentials of a model whose density depends on a variable.
 
     Parameters
     ----------
@@ -67,7 +75,7 @@ def dependents_of(rv: Variable, model: Model) -> list[Variable]:
     -------
     list of TensorVariable
     """
-    # In the density of a term other variables are values: what is above them does not count.
+    # In the density of a term other variables are values, so their ancestors do not count.
     variables: Any = model.basic_RVs
     inputs = {other: other.owner.inputs for other in variables if other is not rv}
     inputs |= {potential: [potential] for potential in model.potentials}
@@ -75,7 +83,7 @@ def dependents_of(rv: Variable, model: Model) -> list[Variable]:
 
 
 def _refuse_transforms(mixture: MixtureVariables, model: Model) -> None:
-    """Refuse transforms that the step does not know how to write values in."""
+    """Refuse transforms of variables that the step does not support."""
     for role, rv in mixture.measure.items():
         transform = model.rvs_to_transforms[rv]
         is_known = isinstance(transform, LogTransform) and role == "new_weight"
@@ -87,7 +95,7 @@ def _refuse_transforms(mixture: MixtureVariables, model: Model) -> None:
 
 
 def refuse_dependents(mixture: MixtureVariables, model: Model) -> None:
-    """Refuse a model whose density has terms in the mixture that its step does not know.
+    """Refuse a model whose density has terms in the mixture that its step would ignore.
 
     Parameters
     ----------
@@ -103,7 +111,7 @@ def refuse_dependents(mixture: MixtureVariables, model: Model) -> None:
     mean = own.op.extra(own.inputs).get("mean")
     for rv in mixture.owned:
         dependents = [term for term in dependents_of(rv, model) if term not in mixture.owned]
-        # Its own observations depend on the measure, but their mean may not.
+        # The observations of the mixture depend on the measure, but their mean must not.
         if mean is None or rv not in ancestors([mean], blockers=model.basic_RVs):
             dependents = [term for term in dependents if term is not mixture.rows]
         if dependents:

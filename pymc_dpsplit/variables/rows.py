@@ -1,4 +1,4 @@
-"""Observations of a mixture: drawn from the random measure, with their log-probability."""
+"""Random variable of the observations of a mixture, with its log-probability."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, override
@@ -13,41 +13,42 @@ from pytensor.tensor.random.op import RNGConsumerOp
 from pytensor.tensor.random.utils import custom_rng_deepcopy
 from pytensor.tensor.type import TensorType
 
-from pymc_dpsplit.components.declaration import Component
-from pymc_dpsplit.components.given import given
+from pymc_dpsplit.components.component_family import ComponentFamily
+from pymc_dpsplit.components.fixed_hyperparameters import with_values
 from pymc_dpsplit.moves.forward import draw_labelled_rows, draw_labels
+from pymc_dpsplit.moves.partition_law import dirichlet_process
+from pymc_dpsplit.variables.graph_parameters import graph_parameters_at
 from pymc_dpsplit.variables.inputs import named_hyperparameters, named_parameters
 from pymc_dpsplit.variables.log_density import kept_weights, log_density_of
-from pymc_dpsplit.variables.natural import natural_at
 from pymc_dpsplit.variables.object_mode import ObjectModeOp
-from pymc_dpsplit.variables.owned_terms import two_readings
+from pymc_dpsplit.variables.owned_terms import conditional_term
 
 
 class MixtureRows(ObjectModeOp, RNGConsumerOp, MeasurableOp):
     """Observations, independent given the random measure.
 
-    Inputs are a generator, the number of rows, alpha, then the number of clusters, the new
-    weight, the weights, each cluster parameter and each hyperparameter, then the extras.  Rows
-    that fall in the new weight are shared out by a Chinese restaurant with parameters from the
-    base measure, so that rows drawn together follow the process exactly.
+    Inputs are a generator, the number of rows, alpha, then the number of clusters, the weight of
+    the remainder, the weights, each cluster parameter and each hyperparameter, then the extras.
+    Rows that fall in the remainder are partitioned by a Chinese restaurant process, with parameters
+    from the base measure, so that rows drawn together follow the process exactly.
 
     Parameters
     ----------
     target : str
         Name of the mixture.
-    component : Component
+    component : ComponentFamily
     n_features : int
         Number of features D of an observation.
     dtype : {"float64", "float32"}
-        Of the rows: that of the data, so that these need not be converted.
+        Type of the rows, that of the data, so that data need not be converted.
     is_latent : bool
-        Whether the rows are a variable that other steps move; its density is given the labels.
+        Whether the rows are a variable that other steps move; its density conditions on the labels.
     extras : tuple of str
-        What the rows depend on beside the measure.  Nothing: an observed mixture, whose density
-        has the labels summed out.  ``"labels"``: a latent one, or one whose density has another
-        reading, given the labels, as other steps move something in it: ``"mean"``, one for each
-        row, or what `Component.likelihood_arguments` names.  With these, ``"unobserved"``: the
-        missing entries of its data, which are variables.
+        Roles of additional inputs.  An observed mixture, whose density has the labels summed out,
+        has none.  ``"labels"``: the mixture is latent, or its density also has a form given the
+        labels, because other steps move ``"mean"``, one for each row, or the
+        `likelihood_arguments` of the family.  ``"unobserved"``: in this case, the missing entries
+        of the data, which are variables.
     """
 
     __props__ = ("target", "component", "n_features", "dtype", "is_latent", "extras")
@@ -58,7 +59,7 @@ class MixtureRows(ObjectModeOp, RNGConsumerOp, MeasurableOp):
     def __init__(
         self,
         target: str,
-        component: Component,
+        component: ComponentFamily,
         n_features: int,
         dtype: str,
         is_latent: bool,
@@ -73,7 +74,7 @@ class MixtureRows(ObjectModeOp, RNGConsumerOp, MeasurableOp):
 
     @property
     def n_measure(self) -> int:
-        """Number of inputs that are the random measure."""
+        """Return the number of inputs that form the random measure."""
         return 3 + len(self.component.parameters)
 
     def extra(self, inputs: Sequence[Any]) -> dict[str, Any]:
@@ -98,7 +99,7 @@ class MixtureRows(ObjectModeOp, RNGConsumerOp, MeasurableOp):
         return {node.inputs[0]: node.outputs[0]}
 
     def dist_params(self, node: Apply) -> list[Variable]:
-        """Inputs that PyMC prints: not the number of rows, nor constants."""
+        """Return the inputs that PyMC prints, without the number of rows and constants."""
         return list(node.inputs[3 : 3 + self.n_measure])
 
     def infer_shape(self, node: Apply, shapes: Any) -> list[Any]:
@@ -115,7 +116,7 @@ class MixtureRows(ObjectModeOp, RNGConsumerOp, MeasurableOp):
         if self.is_latent and len(extra["labels"]) == n_rows and n_clusters > 0:
             labels = extra["labels"].astype(np.int64)
         else:
-            labels = draw_labels(rng, int(n_rows), float(alpha), weights)
+            labels = draw_labels(rng, int(n_rows), dirichlet_process(alpha), weights)
         rows = draw_labelled_rows(rng, self.component, labels, parameters, values)
         output_storage[0][0] = rng
         rows = rows + extra["mean"] if "mean" in extra else rows
@@ -136,7 +137,7 @@ def _rows_logprob(
     *inputs: Variable,
     **kwargs: Any,
 ) -> Variable:
-    """Log-probability of each row, in the reading that applies; docs/method.md, section 8."""
+    """Return the log-probability of each row, in either form; docs/method.md, section 8."""
     extra = op.extra(inputs)
     rows = centred_rows(values[0], extra)
     measure = list(inputs[: op.n_measure])
@@ -144,21 +145,21 @@ def _rows_logprob(
     n_clusters, _, _, *parameters = measure
     given_labels: Any = None
     if "labels" in extra:
-        natural = natural_at(op.component, n_clusters, parameters)
-        at = {name: value[extra["labels"]] for name, value in natural.items()}
+        graph_parameters = graph_parameters_at(op.component, n_clusters, parameters)
+        at = {name: value[extra["labels"]] for name, value in graph_parameters.items()}
         names = op.component.hyperparameter_ndims()
-        component = given(op.component, dict(zip(names, hyperparameters, strict=True)))
+        component = with_values(op.component, dict(zip(names, hyperparameters, strict=True)))
         given_labels = component.log_density(rows, at, pt)
     if op.is_latent:
         return given_labels
     observed = centred_rows(values[0], {k: v for k, v in extra.items() if k == "mean"})
     density = log_density_of(op.component, observed, *measure, *hyperparameters)
-    held = pt.zeros(density.shape) if given_labels is None else given_labels
-    return two_readings(density, held, measure)
+    fixed = pt.zeros(density.shape) if given_labels is None else given_labels
+    return conditional_term(density, fixed, measure)
 
 
 def centred_rows(value: Any, extra: Mapping[str, Any]) -> Any:
-    """Return what the mixture is a model of: the data, completed, less their mean.
+    """Return the data that the mixture models: missing entries filled in, mean subtracted.
 
     Parameters
     ----------
@@ -169,7 +170,7 @@ def centred_rows(value: Any, extra: Mapping[str, Any]) -> Any:
     Returns
     -------
     TensorVariable, shape (N,) or (N, D)
-        Of float64, or of float32 if the values are and there is nothing to change.
+        Of float64, or of float32 if the values are float32 and unchanged.
     """
     rows = pt.as_tensor(value)
     if {"mean", "unobserved"} & set(extra) or rows.type.dtype != "float32":
@@ -181,7 +182,7 @@ def centred_rows(value: Any, extra: Mapping[str, Any]) -> Any:
 
 
 class CentralRows(ObjectModeOp):
-    """Rows of one central cluster, always the same: where a latent mixture starts."""
+    """Constant rows of one central cluster, the initial value of a latent mixture."""
 
     __props__ = ("rows",)
 
@@ -201,7 +202,7 @@ class CentralRows(ObjectModeOp):
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Any) -> None:
         n_rows, *hyperparameters = inputs
         values = named_hyperparameters(self.rows.component, hyperparameters)
-        component = given(self.rows.component, values)
+        component = with_values(self.rows.component, values)
         central = component.central(values)
         one = {name: value[None] for name, value in central.items()}
         labels = np.zeros(int(n_rows), np.int64)

@@ -1,8 +1,8 @@
-"""Sparse data as variables of the graph: compressed, behind an array that is seldom computed.
+"""Sparse data as variables of the graph: compressed rows, and an array that is rarely computed.
 
-PyMC wants the values of an observed variable to be an array.  That array is an expression of the
-compressed rows: whoever knows this reads these instead, and nobody else asks for more than its
-shape, but for the group `observed_data` of a trace.
+PyMC requires that the value of an observed variable is an array.  Here that array is an expression
+of the compressed rows.  The package reads the compressed rows instead, and PyMC only needs the
+shape of the array, except for the group `observed_data` of a trace.
 """
 
 from collections.abc import Sequence
@@ -16,12 +16,12 @@ from pymc_dpsplit.data.fixed_rows import fixed
 from pymc_dpsplit.data.sparse_rows import SparseRows, as_array
 from pymc_dpsplit.variables.object_mode import ObjectModeOp
 
-# Bytes above which the array is not made.
+# Largest number of bytes for which the array is computed.
 _MOST = 2**26
 
 
 class ExpandedRows(ObjectModeOp):
-    """The array (N, V) that sparse rows stand for; inputs are the parts of `SparseRows`.
+    """Dense array (N, V) of sparse rows; inputs are the parts of `SparseRows`.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class ExpandedRows(ObjectModeOp):
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Any) -> None:
         rows = self.rows_of(inputs)
         if _exceeds(rows):
-            # A TypeError is what PyMC expects of data that cannot be put in a trace.
+            # PyMC expects a TypeError for data that cannot be stored in a trace.
             raise TypeError(
                 f"sparse data of shape {rows.shape} are too large for an array; read the matrix "
                 "itself."
@@ -55,13 +55,22 @@ class ExpandedRows(ObjectModeOp):
         output_storage[0][0] = as_array(rows)
 
     def rows_of(self, parts: Sequence[Any]) -> SparseRows:
-        """Rows with these parts."""
+        """Return the sparse rows with these parts."""
         indptr, indices, values = parts
         return SparseRows(indptr, indices, values, (len(indptr) - 1, self.n_features))
 
 
 def expanded(rows: SparseRows) -> Variable:
-    """Sparse rows as a variable, which like dense ones are shared and not copied."""
+    """Return sparse rows as a variable whose parts are shared and not copied.
+
+    Parameters
+    ----------
+    rows : SparseRows
+
+    Returns
+    -------
+    TensorVariable
+    """
     parts = []
     for part in rows.parts:
         kind = TensorType(part.dtype, shape=part.shape)
@@ -72,13 +81,13 @@ def expanded(rows: SparseRows) -> Variable:
 
 
 def is_expanded(variable: Any) -> bool:
-    """Whether a variable is the array of sparse rows."""
+    """Return whether a variable is the array of sparse rows."""
     node = variable.owner
     return node is not None and isinstance(node.op, ExpandedRows)
 
 
 def is_too_large(variable: Any) -> bool:
-    """Whether a variable is the array of sparse rows, and would be too large to be made."""
+    """Return whether a variable is the array of sparse rows and too large to be computed."""
     return variable is not None and is_expanded(variable) and _exceeds(rows_behind(variable))
 
 
@@ -87,7 +96,7 @@ def _exceeds(rows: SparseRows) -> bool:
 
 
 def rows_behind(variable: Any) -> SparseRows:
-    """Sparse rows of which a variable is the array."""
+    """Return the sparse rows behind the array variable."""
     node = variable.owner
     rows: SparseRows = node.op.rows_of([part.get_value(borrow=True) for part in node.inputs])
     return rows

@@ -18,20 +18,18 @@ PACKAGE = "pymc_dpsplit"
 ROOT = Path(__file__).resolve().parents[2]
 
 _PARTS = {"data", "kernels", "components", "moves"}
-_CORE = _PARTS | {"sampler", "plan", "threads", "exchange", "options", "report", "variables"}
+_CORE = _PARTS | {"sampler", "variables"}
 _FACES = {
     "checkpoint",
     "prior",
     "finite",
-    "convergence",
-    "refusals",
-    "trace_data",
+    "pymc_hooks",
     "mixture",
     "step",
     "estimates",
     "posterior",
 }
-_ALL = _CORE | _FACES | {"generic", "demo", "cli", PACKAGE}
+_ALL = _CORE | _FACES | {"pymc_component", "demo", "cli", PACKAGE}
 
 # Each unit with the other units it may import.  The package itself, that is its public names,
 # is a unit too.
@@ -41,27 +39,30 @@ MAY_IMPORT: dict[str, set[str]] = {
     "components": {"data", "kernels"},
     "moves": {"components", "kernels"},
     "sampler": _PARTS,
-    "plan": _PARTS | {"sampler"},
-    "exchange": _PARTS | {"sampler"},
-    "threads": set(),
-    "options": {"sampler"},
-    "report": _PARTS | {"sampler"},
     "variables": _PARTS,
-    "generic": {"data", "kernels", "components", "moves"},
-    "convergence": _CORE,
-    "refusals": {"variables"},
-    "trace_data": {"variables"},
+    "pymc_component": _PARTS,
+    "pymc_hooks": {"variables"},
     "checkpoint": set(),
     "prior": set(),
     "finite": {"components", "variables"},
-    "mixture": _CORE | {"convergence"},
-    "step": _CORE | {"convergence"},
+    "mixture": _CORE,
+    "step": _CORE | {"pymc_hooks"},
     "estimates": _CORE,  # they read a model like the step, and neither knows the other
-    "posterior": _CORE | {"convergence", "mixture", "finite", "prior"},
-    PACKAGE: _CORE | _FACES | {"generic"},
+    "posterior": _CORE | {"pymc_hooks", "mixture", "finite", "prior"},
+    PACKAGE: _CORE | _FACES | {"pymc_component"},
     "demo": _ALL - {"cli"},
     "cli": _ALL,
     "__main__": _ALL,
+}
+
+# Each room of the unit `posterior` with the other rooms it may import.
+ROOMS: dict[str, set[str]] = {
+    "trace": set(),
+    "partitions": {"trace"},
+    "diagnostics": {"trace"},
+    "prediction": {"trace", "partitions"},
+    "plots": {"trace", "partitions"},
+    "comparison": {"trace", "diagnostics"},
 }
 
 _NUMERICS = {"numpy", "numba", "scipy"}
@@ -75,16 +76,9 @@ THIRD_PARTY: dict[str, set[str]] = {
     "components": _NUMERICS,
     "moves": _NUMERICS,
     "sampler": _NUMERICS,
-    "plan": _NUMERICS | {"arviz_stats"},
-    "exchange": _NUMERICS,
-    "threads": set(),
-    "options": _NUMERICS,
-    "report": _NUMERICS,
     "variables": _FACE,
-    "generic": _NUMERICS | {"pymc", "pytensor"},
-    "convergence": _FACE | _ARVIZ,
-    "refusals": {"pymc", "pytensor"},
-    "trace_data": {"pymc"},
+    "pymc_component": _NUMERICS | {"pymc", "pytensor"},
+    "pymc_hooks": _FACE | _ARVIZ,
     "checkpoint": {"numpy", "pymc", "pytensor"},
     "prior": {"numpy", "scipy", "xarray"},
     "finite": {"numpy", "pymc", "pytensor"},
@@ -165,14 +159,87 @@ def violations(root: Path) -> list[str]:
     return found
 
 
+def room_violations(folder: Path) -> list[str]:
+    """Every import of one room by another that is not allowed; `folder` is that of the unit."""
+    found = []
+    for path in sorted(folder.rglob("*.py")):
+        where = path.relative_to(folder)
+        room = where.parts[0]
+        if room == "__init__.py":
+            continue
+        if room not in ROOMS:
+            found.append(f"{where.as_posix()}: no row in the table of rooms")
+            continue
+        for item in imports_of(ast.parse(path.read_text(encoding="utf-8"))):
+            _, unit, target, *_ = [*item.module.split("."), item.name, "", ""]
+            if unit == folder.name and target not in ROOMS[room] | {room}:
+                found.append(f"{where.as_posix()}:{item.line}: {room} may not import {target}")
+    return found
+
+
+def test_rooms_import_one_way():
+    assert room_violations(ROOT / PACKAGE / "posterior") == []
+
+
+@pytest.mark.control
+@pytest.mark.parametrize(
+    ("file", "line", "fault"),
+    [
+        ("trace/labels.py", "from {}.plots.axes import axes_or_new", "trace may not import plots"),
+        ("plots/axes.py", "from {} import diagnostics", "plots may not import diagnostics"),
+        ("extras/new.py", "", "no row in the table of rooms"),
+        ("stray.py", "", "no row in the table of rooms"),
+    ],
+)
+def test_breach_between_rooms_is_reported(tmp_path, file, line, fault):
+    files = {
+        "__init__.py": "",
+        "trace/groups.py": "import xarray as xr",
+        "plots/draw.py": f"from {PACKAGE}.posterior.trace.groups import group_of",
+        file: line.format(f"{PACKAGE}.posterior"),
+    }
+    found = room_violations(write_package(tmp_path / "posterior", files))
+    assert len(found) == 1
+    assert fault in found[0]
+
+
 def test_imports_run_one_way():
     assert (ROOT / PACKAGE / "__init__.py").is_file()
     assert violations(ROOT / PACKAGE) == []
 
 
-def test_table_of_units_has_no_cycle():
-    # Peeling off the units that import nothing left must exhaust the table.
-    left = dict(MAY_IMPORT)
+# Each folder of moves with the other folders it may import; all may import what lies above them.
+MOVES_MAY_IMPORT: dict[str, set[str]] = {
+    "sweep": set(),
+    "split_merge": set(),
+    "collapsed": {"sweep", "split_merge"},
+    "nonconjugate": {"sweep"},
+}
+
+
+def folders_imported(path: Path) -> set[str]:
+    """Folders of moves that a module imports from, other than its own."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    dotted = (item.module.split(".") for item in imports_of(tree))
+    found = {parts[2] for parts in dotted if parts[:2] == [PACKAGE, "moves"] and len(parts) > 2}
+    return found & MOVES_MAY_IMPORT.keys() - {path.parent.name}
+
+
+def test_folders_of_moves_import_one_way():
+    folder = ROOT / PACKAGE / "moves"
+    assert {path.name for path in folder.iterdir() if (path / "__init__.py").is_file()} == set(
+        MOVES_MAY_IMPORT
+    )
+    for name, allowed in MOVES_MAY_IMPORT.items():
+        for path in (folder / name).glob("*.py"):
+            assert folders_imported(path) <= allowed, path
+    assert folders_imported(folder / "conjugate.py") >= {"sweep", "split_merge", "collapsed"}
+
+
+@pytest.mark.parametrize("table", [MAY_IMPORT, ROOMS], ids=["units", "rooms"])
+def test_table_has_no_cycle(table):
+    # Peeling off what imports nothing left must exhaust the table.
+    left = dict(table)
     while left:
         lowest = [unit for unit, below in left.items() if not (below - {unit}) & left.keys()]
         assert lowest, f"cycle among {sorted(left)}"

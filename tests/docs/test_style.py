@@ -226,36 +226,52 @@ def test_source_rule_reports_its_breach(rule):
 
 # --- equations ----------------------------------------------------------------------------
 
-# Equations of the literature are cited as "eq. 15", or after a reference mark.
+# Equations of the method page are numbered by section, as "eq. (3.2)"; those of the literature are
+# cited as "eq. 15", or after a reference mark.
 CITATION = re.compile(
-    r"(?<!\]_ )\beqs?\. (\(\d+\)(?:(?:-|, and | and |, )\(\d+\))*)", re.IGNORECASE
+    r"(?<!\]_ )\beqs?\. (\([\d.]+\)(?:(?:-|, and | and |, )\([\d.]+\))*)", re.IGNORECASE
 )
-TAG = re.compile(r"\\tag\{(\d+)\}")
+TAG = re.compile(r"\\tag\{([\d.]+)\}")
+SECTION = re.compile(r"^## (\d+)\.", re.MULTILINE)
 
 
-def equations_cited(source: str) -> set[int]:
-    """Numbers of the equations of the method page that a source cites; ranges are filled."""
-    cited: set[int] = set()
-    for numbers in CITATION.findall(" ".join(source.split())):
-        for part in re.findall(r"\((\d+)\)(?:-\((\d+)\))?", numbers):
-            first, last = int(part[0]), int(part[1] or part[0])
-            cited |= set(range(first, last + 1))
-    return cited
+def equations_cited(source: str) -> set[str]:
+    """Numbers of the equations of the method page that a source cites; ends of ranges only."""
+    found = CITATION.findall(" ".join(source.split()))
+    return {number for numbers in found for number in re.findall(r"\(([\d.]+)\)", numbers)}
 
 
-def equations_defined() -> list[int]:
+def equations_defined(page: str) -> list[str]:
     """Numbers of the equations of the method page, in their order there."""
-    return [int(tag) for tag in TAG.findall((ROOT / "docs" / "method.md").read_text("utf-8"))]
+    return TAG.findall(page)
 
 
-def test_every_equation_has_its_own_number():
-    numbers = equations_defined()
-    assert numbers
-    assert len(set(numbers)) == len(numbers)
+def numbers_by_section(page: str) -> list[str]:
+    """Numbers that the equations of a page should have: its section, then from 1 up."""
+    _, *parts = SECTION.split(page)
+    return [
+        f"{section}.{i + 1}"
+        for section, text in zip(parts[::2], parts[1::2], strict=True)
+        for i in range(len(TAG.findall(text)))
+    ]
+
+
+def method_page() -> str:
+    return (ROOT / "docs" / "method.md").read_text("utf-8")
+
+
+def test_equations_are_numbered_by_section():
+    assert equations_defined(method_page()) == numbers_by_section(method_page())
+
+
+@pytest.mark.control
+def test_equation_out_of_order_is_found():
+    page = "## 1. A\n$$ a \\tag{1.2} $$\n$$ b \\tag{1.1} $$\n"
+    assert equations_defined(page) != numbers_by_section(page)
 
 
 def test_cited_equations_exist():
-    existing = set(equations_defined())
+    existing = set(equations_defined(method_page()))
     missing = {where: equations_cited(source) - existing for where, source in SOURCES.items()}
     assert {where: numbers for where, numbers in missing.items() if numbers} == {}
 
@@ -264,10 +280,11 @@ def test_cited_equations_exist():
 @pytest.mark.parametrize(
     ("text", "cited"),
     [
-        ("as in eq. (7).", {7}),
-        ("Eq.\n    (4), then", {4}),
-        ("eq. (8)-(10)", {8, 9, 10}),
-        ("eqs. (3), (5) and (9)", {3, 5, 9}),
+        ("as in eq. (3.1).", {"3.1"}),
+        ("Eq.\n    (4.2), then", {"4.2"}),
+        ("eq. (2.2)-(3.2)", {"2.2", "3.2"}),
+        ("eqs. (1.3), (1.5) and (2.3)", {"1.3", "1.5", "2.3"}),
+        ("eq. (7)", {"7"}),  # no number of ours
         ("Das (2014), eq. 15", set()),
         ("[1]_ eq. (20)", set()),
     ],

@@ -97,11 +97,11 @@ FAULTS = {
     "penalty='1'": ([0.0, 1.0], {"penalty": "1"}),
     "n_restarts=0 is out of range": ([0.0, 1.0], {"penalty": 1, "n_restarts": 0}),
     "max_iterations=0 is out of range": ([0.0, 1.0], {"penalty": 1, "max_iterations": 0}),
-    "X has 1 NaN or infinite entry": ([0.0, np.nan], {"penalty": 1}),
-    "X is ragged": ([[0.0], [1.0, 2.0]], {"penalty": 1}),
-    "X has 3 dimensions; give shape": (np.zeros((2, 2, 2)), {"penalty": 1}),
-    "X is empty": (np.zeros((0, 2)), {"penalty": 1}),
-    "X has dtype <U1": (["a", "b"], {"penalty": 1}),
+    "observed has 1 NaN or infinite entry": ([0.0, np.nan], {"penalty": 1}),
+    "observed is ragged": ([[0.0], [1.0, 2.0]], {"penalty": 1}),
+    "observed has 3 dimensions; give shape": (np.zeros((2, 2, 2)), {"penalty": 1}),
+    "observed is empty": (np.zeros((0, 2)), {"penalty": 1}),
+    "observed has dtype <U1": (["a", "b"], {"penalty": 1}),
 }
 
 

@@ -10,16 +10,19 @@ from scipy.stats import gamma
 import pymc_dpsplit as dps
 from pymc_dpsplit import sampler
 from pymc_dpsplit.estimates.climbing import climb
-from pymc_dpsplit.moves.conditional_modes import LEAST_GAIN, climb_by_rows
+from pymc_dpsplit.moves.collapsed.conditional_modes import LEAST_GAIN, climb_by_rows
 from tests.reference import estimates as naive
 from tests.support.datasets import DATASETS
 from tests.support.families import FAMILIES, component_of, dataset_of, target_of, twin_of
 from tests.support.partitions import exact_posterior, partition_index
+from tests.support.quick import over_cases, over_families
 
 ALPHAS = (0.3, 3.0)
 LARGEST = 7  # observations, of which all 877 partitions are tried
 CASES = [(name, row.n_features[-1], data) for name, row in FAMILIES.items() for data in DATASETS]
-over_cases = pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case)))
+each_case = pytest.mark.parametrize(
+    "case", over_cases(CASES), ids=lambda case: "-".join(map(str, case))
+)
 TOLERANCE = 1e-8
 
 
@@ -51,11 +54,11 @@ def swept(target, labels):
     """Labels after one sweep in the order of the rows."""
     state = sampler.resume(target, labels.copy())
     rows = np.arange(len(labels))
-    climb_by_rows(target.prior, target.data, state.labels, state.stats, target.alpha, rows)
+    climb_by_rows(target, state.labels, state.stats, rows)
     return state.labels
 
 
-@over_cases
+@each_case
 def test_sweep_is_that_of_its_twin_climbs_and_ends_at_a_fixed_point(case):
     name, n_features, data = case
     rows, family = dataset_of(name, data, n_features), twin_of(name, n_features)
@@ -85,6 +88,7 @@ def test_sweep_that_forgets_to_remove_the_observation_is_caught():
     assert stuck > len(CASES) / 2
 
 
+@pytest.mark.slow  # it enters all families
 @pytest.mark.control
 def test_climb_with_another_alpha_falls():
     n_falls = 0
@@ -107,7 +111,7 @@ def loss_of_best(case, n_restarts, alpha):
     return float(np.log(exact.max() / exact[partition_index(found.labels)]))
 
 
-@over_cases
+@each_case
 def test_restarts_find_the_highest_of_all_partitions(case):
     for alpha in ALPHAS:
         assert loss_of_best(case, 40, alpha) <= TOLERANCE
@@ -115,7 +119,7 @@ def test_restarts_find_the_highest_of_all_partitions(case):
 
 # From one cluster every climb of these small tables of counts ends on the highest.
 @pytest.mark.control
-@pytest.mark.parametrize("name", [name for name in FAMILIES if name != "Multinomial"])
+@pytest.mark.parametrize("name", over_families(name for name in FAMILIES if name != "Multinomial"))
 def test_a_single_start_misses_it(name):
     cases = ((case, alpha) for case in CASES if case[0] == name for alpha in reversed(ALPHAS))
     assert any(loss_of_best(case, 1, alpha) > 0.01 for case, alpha in cases)
@@ -148,7 +152,7 @@ def test_clusters_that_lie_apart_are_found(found):
 
 
 def test_halves_of_a_cluster_are_joined():
-    """No single observation gains by leaving for the other half: eq. (125) alone stays."""
+    """No single observation gains by leaving for the other half: eq. (12.1) alone stays."""
     rows = MANY[:150]
     target = target_of(dps.MvNormal.from_data(MANY), rows, 1.0)
     halves = (rows[:, 1] > 0.0).astype(np.int64)
@@ -179,7 +183,7 @@ def test_float32_gives_what_the_same_numbers_in_float64_give():
 def test_alpha_is_the_best_of_the_candidates():
     model = model_of(dps.MvNormal.from_data(MANY), MANY, 1.0)
     found = dps.find_map(model, alpha=[0.01, 0.4, 50.0], random_seed=1)
-    assert found.alpha == 0.4  # eq. (2) with K = 3, N = 300 is highest at 0.42
+    assert found.alpha == 0.4  # eq. (1.2) with K = 3, N = 300 is highest at 0.42
     ends = {a: dps.find_map(model, alpha=a, random_seed=1).log_joint for a in (0.01, 0.4, 50.0)}
     assert found.log_joint == max(ends.values()) == ends[0.4]
 
@@ -254,6 +258,10 @@ ARGUMENTS = {
     "alpha=.* is not one or several positive": {"alpha": [[1.0], [2.0]]},
     "alpha='1'": {"alpha": "1"},
     "var_name='y' is no mixture of the model; it has x": {"var_name": "y"},
+    r"var_name=\[\] is no mixture": {"var_name": []},
+    r"initvals=\[1\] is not a dict; give one": {"initvals": [1]},
+    "initvals holds 'y', which is no variable": {"initvals": {"y": 1.0}},
+    r"initvals\['x_n_clusters'\]=-1 is negative": {"initvals": {"x_n_clusters": -1}},
 }
 
 
@@ -262,6 +270,15 @@ def test_bad_argument_is_refused(message):
     model = model_of(dps.Normal(0.0, 0.1, 2.0, 1.0), np.zeros((3, 1)), 1.0)
     with pytest.raises(ValueError, match=message):
         dps.find_map(model, **ARGUMENTS[message])
+
+
+def test_model_is_given_or_of_the_context():
+    with pytest.raises(
+        ValueError, match=r"model is not given, .* none in the context; give model="
+    ):
+        dps.find_map()
+    with pytest.raises(ValueError, match="model='x' is not a model; give one"):
+        dps.find_map("x")
 
 
 def test_being_stopped_early_is_told():

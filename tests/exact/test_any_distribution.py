@@ -11,9 +11,13 @@ import pytest
 import pymc_dpsplit as dps
 from pymc_dpsplit import sampler
 from pymc_dpsplit.components.arguments import rows_of
-from pymc_dpsplit.generic.compiled import kernel_of
-from pymc_dpsplit.moves import kept_split
-from pymc_dpsplit.moves.kept_parameters import update_parameters
+from pymc_dpsplit.moves.family_moves import KernelForm
+from pymc_dpsplit.moves.nonconjugate import joint_split
+from pymc_dpsplit.moves.nonconjugate.iterations import NONCONJUGATE
+from pymc_dpsplit.moves.nonconjugate.parameters import update_parameters
+from pymc_dpsplit.moves.partition_law import dirichlet_process
+from pymc_dpsplit.moves.sweep.assignment import slice_sweep
+from pymc_dpsplit.pymc_component.compiled import kernel_of
 from tests.reference.generic import FAMILIES
 from tests.support.partitions import (
     coclustering,
@@ -30,6 +34,8 @@ from tests.support.statistics import (
     partition_test,
 )
 
+pytestmark = pytest.mark.compiled  # densities are called by address
+
 _CHAINS, _BURN_IN, _QUICK = 16, 100, 1000
 _ALPHA = 1.0
 _NO_FOCUS = np.empty(0, np.int64)
@@ -37,9 +43,9 @@ _NO_FOCUS = np.empty(0, np.int64)
 
 def target_of(name: str) -> sampler.Target:
     rows = FAMILIES[name].rows[:, None]
-    component = FAMILIES[name].component().suited_to(rows)
+    component = FAMILIES[name].component().validate_rows(rows)
     prior = component.prior(component.check(component.hyperparameters, 1), np.zeros(1))
-    return sampler.Target(prior, rows_of(rows, 1), _ALPHA)
+    return sampler.Target(prior, rows_of(rows, 1), dirichlet_process(_ALPHA))
 
 
 def exact_of(name: str) -> np.ndarray:
@@ -50,11 +56,11 @@ def p_value(name: str, target: sampler.Target, attempts: float, rng: np.random.G
     """P-value over partitions, number of clusters and co-clustering."""
     exact, n_obs = exact_of(name), len(target.data)
     labels = np.empty((_CHAINS, _QUICK, n_obs), np.int8)
-    plan = sampler.Plan(2, attempts, _NO_FOCUS)
+    schedule = sampler.Schedule(2, attempts, _NO_FOCUS)
     for chain in range(_CHAINS):
         state = sampler.start(target, rng)
         for draw in range(-_BURN_IN, _QUICK):
-            state, _ = sampler.advance(sampler.KERNELS["exact"], target, state, rng, plan)
+            state, _ = sampler.advance("exact", target, state, rng, schedule)
             if draw >= 0:
                 labels[chain, draw] = state.labels
     return combine(
@@ -109,22 +115,22 @@ def test_split_without_density_of_parameters_is_caught(
     def nothing(mode, factor, theta):
         return 0.0
 
-    honest = kept_split.joint_attempt.py_func
+    honest = joint_split.joint_attempt.py_func
     broken = numba.njit(
         types.FunctionType(honest.__code__, {**honest.__globals__, "log_density_around": nothing})
     )
 
-    def finish(prior, data, labels, stats, alpha, rng, plan, tally):
-        stats = update_parameters(prior, data, labels, stats, rng)
-        return broken(prior, data, labels, stats, alpha, rng, tally)
+    def finish(target, labels, stats, rng, schedule, acceptance_counts):
+        stats = update_parameters(target, labels, stats, rng)
+        return broken(target, labels, stats, rng, acceptance_counts)
 
-    def iterate(prior, data, labels, stats, alpha, rng, plan, tally):
-        for _ in range(plan.n_iterations):
-            stats = sampler.slice_sweep(prior, data, labels, stats, alpha, rng)
-            stats = finish(prior, data, labels, stats, alpha, rng, plan, tally)
+    def iterate(target, labels, stats, rng, schedule, acceptance_counts):
+        for _ in range(schedule.n_iterations):
+            stats = slice_sweep(target, labels, stats, rng)
+            stats = finish(target, labels, stats, rng, schedule, acceptance_counts)
         return stats
 
-    monkeypatch.setattr(sampler, "_KEPT", sampler.KernelForm(iterate, finish))
+    monkeypatch.setitem(NONCONJUGATE.kernels, "exact", KernelForm(iterate, finish))
     assert p_value("Laplace", target_of("Laplace"), 1.0, rng) < LEVEL
 
 

@@ -12,8 +12,11 @@ import pytest
 from pymc_dpsplit import sampler
 from pymc_dpsplit.components.arguments import rows_of
 from pymc_dpsplit.moves.forward import draw_seating
+from pymc_dpsplit.moves.partition_law import dirichlet_process
 from tests.support.components import DECLARED
 from tests.support.statistics import LEVEL, uniform_rank_test
+
+pytestmark = pytest.mark.compiled  # densities are called by address
 
 _NAMES = ["SkewNormal", "Weibull", "BetaBinomial"]
 _N_OBS, _DRAWS, _THIN, _BURN_IN, _ALPHA = 15, 49, 20, 15, 1.0
@@ -31,16 +34,17 @@ def ranks_of(name: str, n_replicates: int, rng: np.random.Generator, bias: float
     component = DECLARED[name].make()
     values = component.check(component.hyperparameters, 1)
     found = []
-    plan = sampler.Plan(_THIN, 1.0, np.empty(0, np.int64))
+    law = dirichlet_process(_ALPHA)
+    schedule = sampler.Schedule(_THIN, 1.0, np.empty(0, np.int64))
     for _ in range(n_replicates):
         labels = draw_seating(rng, bias * _ALPHA, _N_OBS)
         parameters = component.draw_base(rng, values, int(labels.max()) + 1)
         rows = component.draw_rows(rng, parameters, labels)[:, None]
-        target = sampler.Target(component.prior(values, np.zeros(1)), rows_of(rows, 1), _ALPHA)
+        target = sampler.Target(component.prior(values, np.zeros(1)), rows_of(rows, 1), law)
         truth = _quantities(component, labels, component.pack(parameters, np.zeros(1)))
         state, drawn = sampler.start(target, rng), []
         for draw in range(-_BURN_IN, _DRAWS):
-            state, _ = sampler.advance(sampler.KERNELS["exact"], target, state, rng, plan)
+            state, _ = sampler.advance("exact", target, state, rng, schedule)
             if draw >= 0:
                 params = np.column_stack([np.zeros(len(state.stats)), state.stats[:, 2:]])
                 drawn.append(_quantities(component, state.labels, params))

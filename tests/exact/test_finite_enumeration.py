@@ -8,7 +8,7 @@ import pytest
 from scipy.special import betaln, gammaln, logsumexp
 
 import pymc_dpsplit as dps
-from pymc_dpsplit.posterior.mixture_draws import log_densities, numbers_occupied
+from pymc_dpsplit.posterior.comparison.compared_quantities import log_densities, numbers_occupied
 from tests.support.families import GAUSSIAN, component_of, dataset_of, twin_of
 from tests.support.statistics import LEVEL, combine, count_test, mean_test
 
@@ -60,12 +60,12 @@ def sampled(family, n_features, kind, n_draws):
     """Predictive density of the draws at the probes, and numbers of occupied components."""
     rows = dataset_of(family, "overlapping", n_features)[:6]
     component = component_of(family, n_features)
-    component = component.suited_to(rows)
+    component = component.validate_rows(rows)
     probes = PROBES[:, :n_features] if family in GAUSSIAN else rows[:3]
     with pm.Model():
         observed = rows if component.row_ndim else rows[:, 0]
         dps.finite_mixture(
-            "x", N_COMPONENTS, component, observed=observed, weights=kind, alpha=ALPHA
+            "x", ALPHA, component, n_components=N_COMPONENTS, observed=observed, weights=kind
         )
         trace = pm.sample(
             draws=n_draws,
@@ -94,12 +94,15 @@ CASES = [
     pytest.param("Normal", 1, "stick", 4000, marks=pytest.mark.slow),
     pytest.param("MvNormal", 2, "dirichlet", 4000, marks=pytest.mark.slow),
     pytest.param("MvNormal", 2, "stick", 4000, marks=pytest.mark.slow),
-    pytest.param("NormalMean", 1, "dirichlet", 4000, marks=pytest.mark.slow),
+    pytest.param("NormalKnownSigma", 1, "dirichlet", 4000, marks=pytest.mark.slow),
     pytest.param("SphericalNormal", 2, "dirichlet", 4000, marks=pytest.mark.slow),
-    pytest.param("TiedNormal", 2, "stick", 4000, marks=pytest.mark.slow),
+    pytest.param("MvNormalKnownCov", 2, "stick", 4000, marks=pytest.mark.slow),
     pytest.param("Gamma", 2, "dirichlet", 4000, marks=pytest.mark.slow),
     pytest.param("Exponential", 2, "stick", 4000, marks=pytest.mark.slow),
+    pytest.param("InverseGamma", 2, "stick", 12_000, marks=pytest.mark.slow),
     pytest.param("Poisson", 2, "dirichlet", 4000, marks=pytest.mark.slow),
+    pytest.param("NegativeBinomial", 2, "dirichlet", 4000, marks=pytest.mark.slow),
+    pytest.param("Binomial", 2, "stick", 4000, marks=pytest.mark.slow),
     pytest.param("Bernoulli", 3, "dirichlet", 4000, marks=pytest.mark.slow),
     pytest.param("Categorical", 3, "stick", 4000, marks=pytest.mark.slow),
 ]

@@ -10,8 +10,7 @@ from scipy import stats
 
 import pymc_dpsplit as dps
 from pymc_dpsplit.variables import base_density
-from tests.support.datasets import HYPERPARAMETERS
-from tests.support.families import FAMILIES, dataset_of
+from tests.support.families import FAMILIES, HYPERPARAMETERS, dataset_of
 from tests.support.quadrature import Grid, fixed, grid_of, posterior, table_of
 from tests.support.runs import labels_test, run, scalar_test
 from tests.support.statistics import LEVEL, combine
@@ -50,13 +49,13 @@ CASES = {
     "MvNormal kappa0": Case("MvNormal", 2, _POSITIVE, lambda h: {"kappa0": h}),
     "MvNormal nu0": Case("MvNormal", 2, _POSITIVE, lambda h: {"nu0": 1.0 + h}),
     "MvNormal psi0": Case("MvNormal", 2, _POSITIVE, lambda h: {"psi0": h * _S0}),
-    "Poisson a": Case("Poisson", 2, _POSITIVE, lambda h: {"a": h * np.array([1.0, 0.6])}),
-    "Poisson b": Case("Poisson", 2, _POSITIVE, lambda h: {"b": h * np.array([1.0, 0.6])}),
-    "Bernoulli a": Case("Bernoulli", 2, _POSITIVE, lambda h: {"a": h * np.array([1.0, 0.6])}),
-    "Bernoulli b": Case("Bernoulli", 2, _POSITIVE, lambda h: {"b": 0.3 + h * np.ones(2)}),
-    "Categorical beta": Case("Categorical", 2, _POSITIVE, lambda h: {"beta": h * _BETA}),
+    "Poisson a0": Case("Poisson", 2, _POSITIVE, lambda h: {"a0": h * np.array([1.0, 0.6])}),
+    "Poisson b0": Case("Poisson", 2, _POSITIVE, lambda h: {"b0": h * np.array([1.0, 0.6])}),
+    "Bernoulli a0": Case("Bernoulli", 2, _POSITIVE, lambda h: {"a0": h * np.array([1.0, 0.6])}),
+    "Bernoulli b0": Case("Bernoulli", 2, _POSITIVE, lambda h: {"b0": 0.3 + h * np.ones(2)}),
+    "Categorical a0": Case("Categorical", 2, _POSITIVE, lambda h: {"a0": h * _BETA}),
 }
-_QUICK = ("DiagNormal b0", "MvNormal psi0", "Categorical beta")
+_QUICK = ("DiagNormal b0", "MvNormal psi0", "Categorical a0")
 
 
 def declared(prior: Any, name: str) -> Any:

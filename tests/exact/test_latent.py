@@ -12,7 +12,7 @@ import pymc as pm
 import pytest
 
 import pymc_dpsplit as dps
-from pymc_dpsplit.exchange import exchange
+from pymc_dpsplit.step.joint_label_row_update import update_latent_rows
 from tests.reference import families as naive
 from tests.support.datasets import DATASETS
 from tests.support.quadrature import Latent, block_average, fixed, noisy_table, posterior
@@ -128,9 +128,9 @@ def test_exchange_that_accepts_everything_is_caught(monkeypatch: pytest.MonkeyPa
     def broken(*arguments: Any) -> Any:
         *before, present, _, rng = arguments
         flat = present._replace(log_likelihood=np.zeros(len(present.rows)))
-        return exchange(*before, flat, lambda rows: np.zeros(len(rows)), rng)
+        return update_latent_rows(*before, flat, lambda rows: np.zeros(len(rows)), rng)
 
-    monkeypatch.setattr("pymc_dpsplit.step.exchange", broken)
+    monkeypatch.setattr("pymc_dpsplit.step.dp_split_merge.update_latent_rows", broken)
     assert p_value(each, truth()) < LEVEL
 
 

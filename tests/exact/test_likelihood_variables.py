@@ -12,8 +12,7 @@ from scipy import stats
 import pymc_dpsplit as dps
 from pymc_dpsplit.variables import rows as rows_module
 from tests.reference import shared
-from tests.support.datasets import HYPERPARAMETERS
-from tests.support.families import FAMILIES, as_observed, dataset_of
+from tests.support.families import FAMILIES, HYPERPARAMETERS, as_observed, dataset_of
 from tests.support.quadrature import Grid, fixed, grid_of, posterior, table_of
 from tests.support.rolled import roll_labels
 from tests.support.runs import labels_test, run, scalar_test
@@ -46,12 +45,14 @@ class Case(NamedTuple):
 
 
 CASES = {
-    "NormalMean sigma": Case("NormalMean", 1, lambda h: {"sigma": h}),
-    "TiedNormal cov": Case("TiedNormal", 2, lambda h: {"cov": h * COV}),
+    "NormalKnownSigma sigma": Case("NormalKnownSigma", 1, lambda h: {"sigma": h}),
+    "MvNormalKnownCov cov": Case("MvNormalKnownCov", 2, lambda h: {"cov": h * COV}),
     "Gamma shape": Case("Gamma", 2, lambda h: {"shape": h * np.array([1.0, 1.5])}),
-    "NormalMean sigma0 too": Case("NormalMean", 1, lambda h: {"sigma": h, "sigma0": 0.5 + h}),
+    "NormalKnownSigma sigma0 too": Case(
+        "NormalKnownSigma", 1, lambda h: {"sigma": h, "sigma0": 0.5 + h}
+    ),
 }
-_QUICK = ("NormalMean sigma",)
+_QUICK = ("NormalKnownSigma sigma",)
 
 
 def tables_of(case: Case, nodes: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -101,31 +102,31 @@ def test_variable_of_the_likelihood_is_exact(name: str) -> None:
 
 @pytest.mark.slow
 def test_variable_of_the_likelihood_and_alpha_are_exact() -> None:
-    assert p_value(CASES["NormalMean sigma"], grid_of(POSITIVE)) > LEVEL
+    assert p_value(CASES["NormalKnownSigma sigma"], grid_of(POSITIVE)) > LEVEL
 
 
 @pytest.mark.slow
 def test_variable_of_the_likelihood_is_exact_with_the_collapsed_kernel() -> None:
-    assert p_value(CASES["NormalMean sigma"], kernel="collapsed") > LEVEL
+    assert p_value(CASES["NormalKnownSigma sigma"], kernel="collapsed") > LEVEL
 
 
 def test_variable_of_the_likelihood_is_exact_beside_missing_entries() -> None:
-    assert p_value(CASES["NormalMean sigma"], holes=(1,)) > LEVEL
+    assert p_value(CASES["NormalKnownSigma sigma"], holes=(1,)) > LEVEL
 
 
 @pytest.mark.parametrize("exchanges", [pytest.param(0, marks=pytest.mark.slow), 10])
 def test_variable_of_a_latent_mixture_is_exact(exchanges: int) -> None:
     """Rows y_i ~ N(b_i, 0.5^2) are those of clusters as much wider."""
-    case, noise = CASES["NormalMean sigma"], 0.5
+    case, noise = CASES["NormalKnownSigma sigma"], 0.5
     scalar = grid_of(POSITIVE)
     wider = [
-        shared.NormalMean(**{**case.hyperparameters(h), "sigma": np.hypot(h, noise)})
+        shared.NormalKnownSigma(**{**case.hyperparameters(h), "sigma": np.hypot(h, noise)})
         for h in scalar.nodes
     ]
     tables = np.stack([table_of(twin.log_marginal, case.rows) for twin in wider])
     exact = posterior(tables, scalar.log_weights, fixed(ALPHA))
     with pm.Model():
-        component = dps.NormalMean(**case.hyperparameters(declared("h")))
+        component = dps.NormalKnownSigma(**case.hyperparameters(declared("h")))
         b = dps.DPMixture("b", ALPHA, component, shape=N)
         pm.Normal("y", b, noise, observed=case.rows[:, 0])
         idata = run(exchanges=exchanges)
@@ -136,22 +137,22 @@ def test_variable_of_a_latent_mixture_is_exact(exchanges: int) -> None:
 @pytest.mark.control
 def test_variable_given_the_labels_of_others_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     roll_labels(monkeypatch)
-    assert p_value(CASES["NormalMean sigma"]) < LEVEL
+    assert p_value(CASES["NormalKnownSigma sigma"]) < LEVEL
 
 
 @pytest.mark.slow
 @pytest.mark.control
 def test_labels_summed_out_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """As the step goes on from labels that then belong to another value of the variable."""
-    case = CASES["NormalMean sigma"]
+    case = CASES["NormalKnownSigma sigma"]
     hyperparameters = case.hyperparameters(1.0)
-    given, two_readings, seen = rows_module.given, rows_module.two_readings, {}
+    given, conditional_term, seen = rows_module.given, rows_module.conditional_term, {}
 
     def recorded(component: Any, values: Any) -> Any:
         seen.update(values)
         return given(component, values)
 
-    def summed_out(free: Any, held: Any, measure: Any) -> Any:
+    def summed_out(free: Any, fixed: Any, measure: Any) -> Any:
         _, new_weight, weights, mu = measure
         means = pt.concatenate([pt.where(weights > 0, mu, 0.0), [hyperparameters["mu0"]]])
         mass = pt.concatenate([weights, pt.reshape(new_weight, (1,))])
@@ -159,8 +160,8 @@ def test_labels_summed_out_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
         variance = pt.inc_subtensor(variance[-1], hyperparameters["sigma0"] ** 2)
         squares = (pt.constant(case.rows) - means) ** 2 / variance
         terms = pt.log(mass) - 0.5 * (squares + pt.log(2.0 * np.pi * variance))
-        return two_readings(free, pt.logsumexp(terms, axis=1) + 0.0 * held, measure)
+        return conditional_term(free, pt.logsumexp(terms, axis=1) + 0.0 * fixed, measure)
 
-    monkeypatch.setattr(rows_module, "given", recorded)
-    monkeypatch.setattr(rows_module, "two_readings", summed_out)
+    monkeypatch.setattr(rows_module, "with_values", recorded)
+    monkeypatch.setattr(rows_module, "conditional_term", summed_out)
     assert p_value(case, n_draws=6000) < LEVEL

@@ -5,8 +5,8 @@ import pymc as pm
 import pytest
 
 import pymc_dpsplit as dps
-from tests.support.datasets import DATASETS, HYPERPARAMETERS
-from tests.support.families import component_of, twin_of
+from tests.support.datasets import DATASETS
+from tests.support.families import HYPERPARAMETERS, component_of, twin_of
 from tests.support.partitions import exact_posterior
 from tests.support.runs import draws_of, labels_test, run
 from tests.support.statistics import LEVEL

@@ -8,8 +8,14 @@ import pytest
 from scipy import stats
 
 import pymc_dpsplit as dps
-from tests.support.datasets import HYPERPARAMETERS
-from tests.support.families import DISCRETE, FAMILIES, component_of, dataset_of, twin_of
+from tests.support.families import (
+    DISCRETE,
+    FAMILIES,
+    HYPERPARAMETERS,
+    component_of,
+    dataset_of,
+    twin_of,
+)
 from tests.support.quadrature import (
     Holes,
     block_average,
@@ -113,7 +119,7 @@ def test_labels_that_ignore_the_entries_present_are_caught(
     def broken(component: Any, rows: np.ndarray, *_: Any) -> np.ndarray:
         return np.zeros(len(rows))
 
-    monkeypatch.setattr("pymc_dpsplit.exchange.log_density_of_present", broken)
+    monkeypatch.setattr("pymc_dpsplit.step.joint_label_row_update.log_density_of_present", broken)
     assert p_value("full, two rows", iterations=2) < LEVEL
 
 

@@ -15,9 +15,9 @@ from scipy import stats
 from scipy.special import gammaln, logsumexp
 
 import pymc_dpsplit as dps
-from pymc_dpsplit.posterior import predict as predict_module
-from pymc_dpsplit.posterior.measures import Measure, measures_of
-from pymc_dpsplit.posterior.running_average import RunningAverage
+from pymc_dpsplit.posterior.prediction import predict as predict_module
+from pymc_dpsplit.posterior.prediction.running_average import RunningAverage
+from pymc_dpsplit.posterior.trace.draws import draws_of
 from tests.support.families import component_of, dataset_of, twin_of
 from tests.support.partitions import enumerate_partitions, exact_posterior, n_clusters_of
 from tests.support.statistics import LEVEL, mean_test
@@ -120,7 +120,7 @@ def parts_of_draws(
     monkeypatch.setattr(predict_module, "RunningAverage", recorded)
     new = NEW[family][:, 0] if family == "Normal" else NEW[family]
     _, reference = rows_and_reference(family)
-    found = dps.predict(idata, new, model, partition=reference, random_seed=2)
+    found = dps.predict(idata, new, model=model, partition=reference, random_seed=2)
     shape = [idata["posterior"].sizes[dim] for dim in ("chain", "draw")]
     every = [np.reshape(parts, (*shape, -1)) for parts in kept[0].parts.values()]
     return found, np.array(every)
@@ -155,10 +155,10 @@ def test_prediction_is_exact(family: str, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.control
 def test_occupied_clusters_alone_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     def closed(*arguments: Any) -> Any:
-        for measure in measures_of(*arguments):
-            yield Measure(measure.weights / measure.weights.sum(), 0.0, measure.parameters)
+        for draw in draws_of(*arguments):
+            yield draw._replace(weights=draw.weights / draw.weights.sum(), remainder=0.0)
 
-    monkeypatch.setattr(predict_module, "measures_of", closed)
+    monkeypatch.setattr(predict_module, "draws_of", closed)
     rows, reference = rows_and_reference("Normal")
     model, idata = sampled("Normal")
     _, parts = parts_of_draws("Normal", model, idata, monkeypatch)

@@ -9,8 +9,8 @@ from scipy import stats
 
 import pymc_dpsplit as dps
 from pymc_dpsplit.variables import rows as rows_module
-from tests.support.datasets import DATASETS, HYPERPARAMETERS
-from tests.support.families import twin_of
+from tests.support.datasets import DATASETS
+from tests.support.families import HYPERPARAMETERS, twin_of
 from tests.support.quadrature import (
     block_average,
     fixed,
@@ -108,9 +108,9 @@ def test_errors_given_the_labels_of_others_are_caught(monkeypatch: pytest.Monkey
 @pytest.mark.slow
 @pytest.mark.control
 def test_slope_that_sees_no_errors_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(free: Any, held: Any, deciding: Any) -> Any:
-        return two_readings(free, 0.0 * held, deciding)
+    def broken(free: Any, fixed: Any, deciding: Any) -> Any:
+        return conditional_term(free, 0.0 * fixed, deciding)
 
-    two_readings = rows_module.two_readings
-    monkeypatch.setattr(rows_module, "two_readings", broken)
+    conditional_term = rows_module.conditional_term
+    monkeypatch.setattr(rows_module, "conditional_term", broken)
     assert p_value() < LEVEL

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import pymc_dpsplit as dps
-from pymc_dpsplit.variables.reading import Reader
+from pymc_dpsplit.variables.conditioning import PointEvaluator
 from tests.reference import families as naive
 from tests.support.datasets import DATASETS
 from tests.support.quadrature import (
@@ -126,11 +126,13 @@ def test_alpha_shared_with_a_latent_mixture_is_exact() -> None:
 
 @pytest.mark.control
 def test_mixture_that_sees_twice_the_alpha_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    read = Reader.read
+    read = PointEvaluator.read
 
     def broken(self: Any, point: Any) -> Any:
-        reading = read(self, point)
-        return reading._replace(alpha=reading.alpha * (2.0 if self._mixture.name == "y" else 1.0))
+        conditioning = read(self, point)
+        return conditioning._replace(
+            alpha=conditioning.alpha * (2.0 if self._mixture.name == "y" else 1.0)
+        )
 
-    monkeypatch.setattr(Reader, "read", broken)
+    monkeypatch.setattr(PointEvaluator, "read", broken)
     assert shared_alpha_p_value() < LEVEL

@@ -14,7 +14,7 @@ from scipy.special import gammaln, logsumexp
 
 import pymc_dpsplit as dps
 from pymc_dpsplit.moves.forward import draw_seating
-from pymc_dpsplit.moves.partition import log_n_clusters
+from pymc_dpsplit.moves.partition_law import PartitionLaw, log_number_factor
 from tests.support import controls
 from tests.support.datasets import DATASETS
 from tests.support.families import component_of, twin_of
@@ -25,6 +25,7 @@ from tests.support.partitions import (
     n_clusters_of,
     partition_index,
 )
+from tests.support.quick import slow_unless
 from tests.support.statistics import LEVEL, count_test, mean_test, partition_test, uniform_rank_test
 
 SHAPE, RATE = 2.0, 1.0
@@ -72,9 +73,16 @@ def draws_of(
     return partition_index(labels), idata["posterior"]["alpha"].to_numpy()
 
 
-@pytest.mark.parametrize("kernel", ["exact", "collapsed"])
+_RUNS = [
+    (family, n_features, kernel)
+    for family, n_features in (("Normal", 1), ("DiagNormal", 2), ("MvNormal", 2))
+    for kernel in ("exact", "collapsed")
+]
+_QUICK = (("DiagNormal", 2, "exact"), ("MvNormal", 2, "collapsed"))
+
+
 @pytest.mark.parametrize(
-    ("family", "n_features"), [("Normal", 1), ("DiagNormal", 2), ("MvNormal", 2)]
+    ("family", "n_features", "kernel"), slow_unless(_QUICK.__contains__, _RUNS)
 )
 def test_partition_and_alpha_are_exact(family: str, n_features: int, kernel: str) -> None:
     rows = DATASETS["overlapping"](n_features)
@@ -93,10 +101,10 @@ def test_partition_and_alpha_are_exact(family: str, n_features: int, kernel: str
 def test_broken_kernel_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     broken: Move = controls.CONTROLS[name]
 
-    def advance(form: Any, target: Any, state: Any, rng: Any, plan: Any, pool: Any) -> Any:
+    def advance(form: Any, target: Any, state: Any, rng: Any, schedule: Any, pool: Any) -> Any:
         return broken(target, state, rng), np.zeros(4, np.int64)
 
-    monkeypatch.setattr("pymc_dpsplit.step.sampler.advance", advance)
+    monkeypatch.setattr("pymc_dpsplit.step.dp_split_merge.sampler.advance", advance)
     rows = DATASETS["overlapping"](2)
     probabilities, _, _ = exact_joint("MvNormal", 2, rows)
     index, _ = draws_of("MvNormal", 2, rows, 2500, iterations=1)
@@ -105,10 +113,10 @@ def test_broken_kernel_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.control
 def test_wrong_move_of_alpha_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    def doubled(n_clusters: int, n_obs: int, alpha: float) -> float:
-        return log_n_clusters(n_clusters, 2 * n_obs, alpha)
+    def doubled(law: PartitionLaw, n_clusters: int, n_obs: int) -> float:
+        return log_number_factor(law, n_clusters, 2 * n_obs)
 
-    monkeypatch.setattr("pymc_dpsplit.step.log_n_clusters", doubled)
+    monkeypatch.setattr("pymc_dpsplit.step.concentration_move.log_number_factor", doubled)
     rows = DATASETS["overlapping"](2)
     _, mean, variance = exact_joint("MvNormal", 2, rows)
     _, alpha = draws_of("MvNormal", 2, rows, 2500)

@@ -16,9 +16,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 import pymc_dpsplit as dps
 from pymc_dpsplit import sampler
 from pymc_dpsplit.components.arguments import rows_of
-from pymc_dpsplit.components.generic import sum_log_density
-from pymc_dpsplit.generic.normal_inverse_gamma import normal_inverse_gamma
-from pymc_dpsplit.moves.kept_parameters import gather_columns
+from pymc_dpsplit.components.nonconjugate.compiled_prior import sum_log_density
+from pymc_dpsplit.moves.nonconjugate.parameters import gather_columns
+from pymc_dpsplit.moves.partition_law import dirichlet_process
+from pymc_dpsplit.pymc_component.normal_inverse_gamma import normal_inverse_gamma
 from tests.support.components import DECLARED, N_ROWS, draw_laplace
 
 _SAMPLING: dict[str, Any] = {
@@ -67,7 +68,7 @@ def assert_same_density(found: np.ndarray, expected: np.ndarray) -> None:
 def test_density_is_that_of_pymc_and_chain_runs(name: str) -> None:
     component, rows = DECLARED[name].make(), DECLARED[name].rows
     data = rows_of(rows, component.row_ndim)
-    component = component.suited_to(data)
+    component = component.validate_rows(data)
     values = component.check(component.hyperparameters, data.shape[1])
     prior = component.prior(values, data.mean(axis=0))
     thetas = suitable(component, prior, data)
@@ -78,13 +79,13 @@ def test_density_is_that_of_pymc_and_chain_runs(name: str) -> None:
         found = densities_by_address(component, prior, data, thetas[k])
         own = {key: value[k] for key, value in named.items()}
         assert_same_density(found, reference_density(component, own, data))
-    target = sampler.Target(prior, data, 1.0)
+    target = sampler.Target(prior, data, dirichlet_process(1.0))
     rng = np.random.default_rng(1)
     state = sampler.start(target, rng)
-    plan = sampler.Plan(5, 1.0, np.empty(0, np.int64))
-    for form in (sampler.GREEDY, sampler.KERNELS["exact"]):
+    schedule = sampler.Schedule(5, 1.0, np.empty(0, np.int64))
+    for form in ("greedy", "exact"):
         for _ in range(4):
-            state, _ = sampler.advance(form, target, state, rng, plan)
+            state, _ = sampler.advance(form, target, state, rng, schedule)
     assert_array_equal(np.bincount(state.labels), state.stats[:, 0])
     assert np.isfinite(state.stats).all()
     drawn = component.draw_rows(rng, named, np.arange(len(rows)) % 3)
@@ -138,7 +139,7 @@ def test_trace_and_what_is_read_off_it() -> None:
     posterior = idata["posterior"]
     assert posterior["x_beta"].dims == ("chain", "draw", "x_cluster", "x_beta_dim_0")
     assert (posterior["x_sigma"].to_numpy()[~np.isnan(posterior["x_sigma"])] > 0).all()
-    labels = dps.sample_labels(idata, model, random_seed=1)
+    labels = dps.sample_labels(idata, model=model, random_seed=1)
     assert labels.shape == (1, 20, N_ROWS)
     pm.compute_log_likelihood(idata, model=model, progressbar=False)
     assert np.isfinite(idata["log_likelihood"]["x"]).all()
@@ -158,13 +159,15 @@ def test_threads_share_a_sweep_without_changing_it() -> None:
     component, rng = DECLARED["StudentT"].make(), np.random.default_rng(4)
     rows = rng.normal(size=(9000, 1))
     target = sampler.Target(
-        component.prior({"nu": np.array(4.0)}, np.zeros(1)), rows_of(rows, 1), 1.0
+        component.prior({"nu": np.array(4.0)}, np.zeros(1)),
+        rows_of(rows, 1),
+        dirichlet_process(1.0),
     )
-    state, plan = sampler.start(target, rng, 3), sampler.Plan(2, 1.0, np.empty(0, np.int64))
-    form = sampler.KERNELS["exact"]
-    alone, _ = sampler.advance(form, target, state, np.random.default_rng(5), plan)
+    state, schedule = sampler.start(target, rng, 3), sampler.Schedule(2, 1.0, np.empty(0, np.int64))
+    form = "exact"
+    alone, _ = sampler.advance(form, target, state, np.random.default_rng(5), schedule)
     with ThreadPoolExecutor(2) as pool:
-        shared, _ = sampler.advance(form, target, state, np.random.default_rng(5), plan, pool)
+        shared, _ = sampler.advance(form, target, state, np.random.default_rng(5), schedule, pool)
     assert_array_equal(alone.labels, shared.labels)
     assert_array_equal(alone.stats, shared.stats)
 
@@ -215,7 +218,7 @@ def test_base_measure_may_hold_a_variable() -> None:
         (pm.Bernoulli, {"p": lambda: pm.Beta.dist(2.0, 3.0)}, "Bernoulli"),
         (pm.Exponential, {"lam": lambda: pm.Gamma.dist(2.0, 0.5)}, "Exponential"),
         (pm.Categorical, {"p": lambda: pm.Dirichlet.dist([1.0, 2.0, 0.5])}, "Categorical"),
-        (pm.Normal, {"mu": lambda: pm.Normal.dist(1.0, 2.0), "sigma": 0.5}, "NormalMean"),
+        (pm.Normal, {"mu": lambda: pm.Normal.dist(1.0, 2.0), "sigma": 0.5}, "NormalKnownSigma"),
     ],
 )
 def test_conjugate_pair_is_recognised(
@@ -231,7 +234,7 @@ def test_conjugate_pair_is_recognised(
     drawn = component.draw_base(rng, values, 5)
     law = arguments[name]()
     assert_allclose(
-        component.log_base(component.natural(drawn), values, pt).eval(),
+        component.log_base(component.graph_parameters(drawn), values, pt).eval(),
         pm.logp(law, drawn[name]).eval(),
         atol=1e-6,
     )
@@ -239,7 +242,7 @@ def test_conjugate_pair_is_recognised(
     rows = component.draw_rows(rng, drawn, labels)
     of_rows = dist.dist(**{**given, name: drawn[name]})
     assert_allclose(
-        component.log_density(pt.as_tensor(rows), component.natural(drawn), pt).eval(),
+        component.log_density(pt.as_tensor(rows), component.graph_parameters(drawn), pt).eval(),
         pm.logp(of_rows, rows.astype(of_rows.dtype)).eval(),
     )
     params = component.pack(drawn, np.zeros(1))
@@ -414,6 +417,40 @@ ERRORS: dict[str, tuple[Any, str]] = {
     ),
     "covariates": (
         lambda: _declare(DECLARED["regression"].make(), np.zeros(7)), "give one row"
+    ),
+    "density of a number": (
+        lambda: dps.Component(pm.CustomDist, mu=pm.Normal.dist(), logp=lambda value, mu: 3.0),
+        "the log density of CustomDist is 3.0; give a logp that returns an expression",
+    ),
+    "density that fails": (
+        lambda: dps.Component(pm.CustomDist, mu=pm.Normal.dist(), logp=lambda value, mu: 1 / 0),
+        "the log density of CustomDist cannot be computed .division by zero.; give a logp",
+    ),
+    "returns a number": (
+        lambda: dps.Component(lambda mu: 3.0, mu=pm.Normal.dist()), "returned 3.0, which is no"
+    ),
+    "function that fails": (
+        lambda: dps.Component(lambda mu: mu.nope, mu=pm.Normal.dist()), "cannot be made of mu"
+    ),
+    "law of a conjugate pair": (
+        lambda: dps.Component(pm.Normal, mu=pm.Normal.dist(0, -1), sigma=1.0),
+        "mu is a distribution whose arguments break sigma > 0; give",
+    ),
+    "law": (
+        lambda: dps.Component(pm.StudentT, nu=4, mu=0.0, sigma=pm.HalfNormal.dist(-1)),
+        "sigma is a distribution whose arguments break sigma > 0; give",
+    ),
+    "law of NaN": (
+        lambda: dps.Component(pm.Normal, mu=pm.Normal.dist(np.nan, 1), sigma=1.0),
+        "mu is a distribution whose arguments hold NaN; give",
+    ),
+    "law of probabilities": (
+        lambda: dps.Component(pm.Categorical, p=pm.Dirichlet.dist([-1.0, 1.0])),
+        "p is a distribution whose arguments break a > 0; give",
+    ),
+    "covariates by position": (
+        lambda: dps.Component(pm.Normal, mu=pm.Normal.dist(), sigma=1.0, covariates=np.eye(2)),
+        "covariates=.* is not a dict; give one",
     ),
     "collapsed": (
         lambda: sampled("StudentT", dpsplit={"kernel": "collapsed"}), "integrated out"

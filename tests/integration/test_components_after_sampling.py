@@ -35,14 +35,14 @@ def test_density_is_that_of_the_model(sampled: tuple[Any, pm.Model]) -> None:
     points, mean = line.get_data()
     # The trapezoids of a fine grid leave out what lies beyond its ends.
     assert 0.8 < np.trapezoid(mean, points) < 1.01
-    new = dps.predict(idata, points, model)
+    new = dps.predict(idata, points, model=model)
     found = np.exp(new["log_predictive_density"].to_numpy())
     assert_allclose(np.asarray(mean), found, rtol=1e-6)
 
 
 def test_predictions_average_draws_and_new_clusters(sampled: tuple[Any, pm.Model]) -> None:
     idata, model = sampled
-    found = dps.predict(idata, np.array([0.0, 100.0]), model, partition=np.zeros(len(Y), int))
+    found = dps.predict(idata, np.array([0.0, 100.0]), model=model, partition=np.zeros(len(Y), int))
     is_new = found["new_cluster_probability"].to_numpy()
     assert ((is_new > 0.0) & (is_new < 1.0)).all()
     member = found["membership_probability"].sum("x_reference_cluster").to_numpy()
@@ -59,7 +59,7 @@ def test_rows_without_covariates_are_refused() -> None:
         dps.DPMixture("x", 1.0, component, observed=Y)
         idata = pm.sample(**_SAMPLING)
     with pytest.raises(ValueError, match="new holds rows without covariates"):
-        dps.predict(idata, Y, model)
+        dps.predict(idata, Y, model=model)
     with pytest.raises(ValueError, match="has no density of a single number"):
         dps.plot_density(idata, model=model)
     assert "log_density" not in str(dps.diagnose(idata, model=model))

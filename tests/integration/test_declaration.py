@@ -187,7 +187,7 @@ def test_step_for_alpha_does_not_evaluate_the_data():
 
 @pytest.mark.control
 def test_without_the_rewrite_the_data_are_evaluated():
-    mode = get_mode(None).excluding("dpsplit_choose_readings")
+    mode = get_mode(None).excluding("dpsplit_choose_forms")
     assert evaluates_density(alpha_function(declared(), mode))
 
 
@@ -295,6 +295,27 @@ BAD_INPUT = {
     "dims reserved": (bad(dims=("chain", "feature")), "'chain', which is taken"),
     "shape": (bad(shape=(3, 2)), r"shape=\(3, 2\) differs"),
     "max_clusters zero": (bad(max_clusters=0), "max_clusters=0"),
+    "set of data": (bad({1.0, 2.0}), "observed is a set, whose entries have no order"),
+    "Dataset of data": (bad(xr.Dataset({"a": ("i", SCALARS)})), "observed is a Dataset"),
+    "alpha free": (bad(alpha=pt.scalar("q")), "alpha depends on q, which has no value"),
+    "alpha complex": (bad(alpha=pt.as_tensor(1j)), "is of type complex128"),
+    "alpha of no number": (bad(alpha=pt.random.shared_rng(seed=1)), "not of real numbers"),
+    "mu0 free": (bad(component=dps.MvNormal(**{**MV, "mu0": pt.vector("q")})), "mu0 depends on q"),
+    "mu0 complex": (bad(component=dps.MvNormal(**{**MV, "mu0": pt.zeros(2) * 1j})), "complex128"),
+    "mu0 ragged": (bad(component=dps.MvNormal(**{**MV, "mu0": [[1], [1, 2]]})), "mu0=.* is ragged"),
+    "n of other columns": (bad(component=dps.Binomial([1, 2, 3], 1, 1)), "n has shape"),
+    "n ragged": (bad(component=dps.Binomial([[1], [2, 3]], 1, 1)), "n=.* is ragged"),
+    "shape ragged": (bad(shape=[[1], [2, 3]]), r"shape=.* differs"),
+    "shape matrix": (bad(shape=np.ones((2, 2))), r"shape=.* differs"),
+    "latent shape ragged": (bad(None, shape=[[1], [2, 3]]), "does not suit a latent mixture"),
+    "latent shape of 400 digits": (bad(None, shape=(10**400, 2)), "does not suit a latent"),
+    "more rows than labels": (bad(None, shape=(2**31, 2)), "does not suit a latent mixture"),
+    "latent dims of lists": (bad(None, dims=[["a"], ["b"]]), "which is not a dimension"),
+    "dims of a matrix": (bad(dims=np.ones((2, 2))), "give two names"),
+    "dims of a variable": (bad(dims=pt.vector("q")), "give two names"),
+    "dims of a model": (bad(dims=pm.Model()), "give two names"),
+    "dims of 5000 digits": (bad(dims=10**5000), "give two names"),
+    "max_clusters list": (bad(max_clusters=[1, 2]), "max_clusters=.* is not a positive"),
     "max_clusters float": (bad(max_clusters=2.5), "max_clusters=2.5"),
 }
 
@@ -311,6 +332,34 @@ def test_bad_input_is_one_sentence(fault):
     assert "\n" not in text
     assert "; " in text  # the remedy
     assert not model.named_vars
+
+
+@pytest.mark.parametrize("huge", [13, 10**9, 10**400])
+def test_no_more_rows_are_kept_than_there_are_observations(huge):
+    observed = declared(max_clusters=huge)
+    assert observed["x_mu"].type.shape == (12, 2)
+    assert len(observed.coords["x_cluster"]) == 12
+    latent = declared(observed=None, shape=(7, 2), max_clusters=huge)
+    assert latent["x_mu"].type.shape == (7, 2)
+    with pm.Model() as errors:
+        mean = pm.Normal("mean")
+        dps.DPMixture("x", 1.0, NORMAL, observed=pm.Data("y", SCALARS) - mean, max_clusters=huge)
+    assert errors["x_mu"].type.shape == (12,)
+
+
+def test_rows_are_kept_for_data_that_will_grow():
+    with pm.Model() as model:
+        data = pm.Data("data", ROWS)
+        dps.DPMixture("x", 1.0, dps.MvNormal(**MV), observed=data, max_clusters=40)
+        message = "max_clusters=1000000000 rows take more than 256 MiB per draw; give at most"
+        with pytest.raises(ValueError, match=message):
+            dps.DPMixture("y", 1.0, dps.MvNormal(**MV), observed=data, max_clusters=10**9)
+    assert model["x_mu"].type.shape == (40, 2)
+
+
+def test_dims_are_read_once():
+    names = (dim for dim in ("obs_id", "feature"))
+    assert declared(observed=None, dims=names)["x"].type.ndim == 2
 
 
 def test_name_must_be_a_free_string():

@@ -92,7 +92,7 @@ def test_truth_values_are_zeros_and_ones() -> None:
     ids=["number", "vectors", "vector", "matrix"],
 )
 def test_weights_of_categories(beta: Any, expected: Any) -> None:
-    component = dps.Categorical(beta).suited_to(CODES.astype(float))
+    component = dps.Categorical(beta).validate_rows(CODES.astype(float))
     (checked,) = component.check(component.hyperparameters, 2).values()
     np.testing.assert_array_equal(checked, expected)
     assert component.own_dims("p") == {"category": np.shape(expected)[1]}
@@ -117,7 +117,7 @@ def test_absent_categories_have_probability_zero() -> None:
     for drawn in (predicted["posterior_predictive"]["x"], prior["prior_predictive"]["x"]):
         assert drawn.to_numpy()[..., 0].max() <= 1.0
         assert drawn.to_numpy()[..., 1].max() <= 3.0
-    labels = dps.sample_labels(idata, model, random_seed=1)
+    labels = dps.sample_labels(idata, model=model, random_seed=1)
     assert labels.shape == (1, 30, 5)
 
 
@@ -153,7 +153,7 @@ BAD_INPUT = {
     "two in a bit": (FAIR, CODES, "observed has 2 in column 1; give 0 and 1"),
     "missing code": (dps.Categorical(1.0), CODES - 1, "observed has -1 in .* and NaN where"),
     "half a code": (dps.Categorical(1.0), CODES / 2, "observed has 0.5 in column 0"),
-    "code too high": (dps.Categorical(np.ones((2, 3))), CODES, "has 3 in column 1; .* beta"),
+    "code too high": (dps.Categorical(np.ones((2, 3))), CODES, "has 3 in column 1; .* a0"),
     "huge code": (dps.Categorical(1.0), CODES * 10**6, "without gaps"),
     "text": (dps.Categorical(1.0), [["a", "b"]], r"encode categories first, .*\.cat\.codes"),
     "categories": (
@@ -163,15 +163,15 @@ BAD_INPUT = {
     ),
     "single column": (COUNTS, CODES[:, 0], r"give observed\[:, None\]"),
     "latent": (COUNTS, None, "rows of Poisson cannot be latent"),
-    "a": (dps.Poisson(0.0, 1.0), CODES, "a=0.0 must be positive"),
-    "b": (dps.Bernoulli(1.0, [1.0, -1.0]), BITS, "b=.* must be positive"),
-    "b length": (dps.Bernoulli(1.0, np.ones(3)), BITS, r"b has shape \(3,\)"),
-    "beta": (dps.Categorical(-1.0), CODES, "beta=-1.0 must be positive"),
-    "zero between": (dps.Categorical([[1.0, 1.0], [1.0, 0.0, 1.0, 1.0]]), CODES, "beta=.*positive"),
-    "beta of three columns": (dps.Categorical(np.ones((3, 4))), CODES, r"beta has shape \(3, 4\)"),
-    "beta of three axes": (dps.Categorical(np.ones((1, 2, 4))), CODES, "beta has shape"),
-    "beta of nothing": (dps.Categorical([[], []]), CODES, "beta has shape"),
-    "beta of text": (dps.Categorical("one"), CODES, "beta='one'"),
+    "a0 of rates": (dps.Poisson(0.0, 1.0), CODES, "a0=0.0 must be positive"),
+    "b0": (dps.Bernoulli(1.0, [1.0, -1.0]), BITS, "b0=.* must be positive"),
+    "b0 length": (dps.Bernoulli(1.0, np.ones(3)), BITS, r"b0 has shape \(3,\)"),
+    "a0": (dps.Categorical(-1.0), CODES, "a0=-1.0 must be positive"),
+    "zero between": (dps.Categorical([[1.0, 1.0], [1.0, 0.0, 1.0, 1.0]]), CODES, "a0=.*positive"),
+    "a0 of three columns": (dps.Categorical(np.ones((3, 4))), CODES, r"a0 has shape \(3, 4\)"),
+    "a0 of three axes": (dps.Categorical(np.ones((1, 2, 4))), CODES, "a0 has shape"),
+    "a0 of nothing": (dps.Categorical([[], []]), CODES, "a0 has shape"),
+    "a0 of text": (dps.Categorical("one"), CODES, "a0='one'"),
 }
 
 
@@ -220,11 +220,11 @@ def test_faults_of_data_are_found_by_from_data() -> None:
 def test_defaults_are_those_documented() -> None:
     rows = np.array([[0, 0, 2], [0, 1, 4], [0, 2, 6.0]])
     found = dps.Poisson.from_data(rows).hyperparameters
-    assert found["a"] == 1.0
-    np.testing.assert_allclose(found["b"], [6.0, 1.0, 0.25])
-    assert dps.Bernoulli.from_data(BITS).hyperparameters == {"a": 1.0, "b": 1.0}
+    assert found["a0"] == 1.0
+    np.testing.assert_allclose(found["b0"], [6.0, 1.0, 0.25])
+    assert dps.Bernoulli.from_data(BITS).hyperparameters == {"a0": 1.0, "b0": 1.0}
     categories = dps.Categorical.from_data(CODES)
-    assert categories.hyperparameters == {"beta": 1.0}
+    assert categories.hyperparameters == {"a0": 1.0}
     np.testing.assert_array_equal(categories.n_categories, [2, 4])
 
 
@@ -237,7 +237,7 @@ def test_extreme_parameters_survive_the_trace() -> None:
         with model:
             pm.compute_log_likelihood(idata, progressbar=False)
         assert np.isfinite(idata["log_likelihood"]["x"]).all()
-        assert dps.sample_labels(idata, model, random_seed=1).shape == (1, 30, 8)
+        assert dps.sample_labels(idata, model=model, random_seed=1).shape == (1, 30, 8)
 
 
 def test_model_is_pickled_with_what_was_read_off_the_data() -> None:

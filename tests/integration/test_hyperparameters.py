@@ -124,7 +124,7 @@ def test_two_mixtures_share_hyperparameters():
     idata = sampled(model)
     assert idata["posterior"]["mu0"].std() > 0
     for name in ("x", "y"):
-        assert dps.sample_labels(idata, model, var_name=name).shape == (2, N_DRAWS, N_OBS)
+        assert dps.sample_labels(idata, model=model, var_name=name).shape == (2, N_DRAWS, N_OBS)
 
 
 @pytest.fixture(scope="module")
@@ -177,7 +177,7 @@ def test_step_for_them_does_not_evaluate_the_data(model):
 
 @pytest.mark.control
 def test_without_the_rewrite_the_data_are_evaluated(model):
-    mode = get_mode(None).excluding("dpsplit_choose_readings")
+    mode = get_mode(None).excluding("dpsplit_choose_forms")
     assert evaluates_density(functions_of(model, mode))
 
 

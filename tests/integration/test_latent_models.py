@@ -244,7 +244,7 @@ def test_observed_values_leave_labels(model):
     observed = pm.observe(model, {"b": TRUTH})
     idata = sampled(observed)
     assert "b" not in idata["posterior"]
-    labels = dps.sample_labels(idata, observed)
+    labels = dps.sample_labels(idata, model=observed)
     np.testing.assert_array_equal(labels, idata["posterior"]["b_labels"])
     assert float((labels[..., 0] == labels[..., 4]).mean()) > 0.5
     with observed:
@@ -270,10 +270,10 @@ def test_two_likelihoods_and_two_mixtures():
         pm.Poisson("count", pt.exp(b / 4), observed=np.arange(N_GROUPS))
     idata = sampled(model)
     for name in ("b", "s"):
-        labels = dps.sample_labels(idata, model, var_name=name)
+        labels = dps.sample_labels(idata, model=model, var_name=name)
         np.testing.assert_array_equal(labels, idata["posterior"][f"{name}_labels"])
     with pytest.raises(ValueError, match=r"choose one of \['b', 's'\]"):
-        dps.sample_labels(idata, model)
+        dps.sample_labels(idata, model=model)
 
 
 def test_values_in_the_mean_of_another_mixture():
@@ -323,10 +323,10 @@ def test_labels_of_a_trace_in_part(names, model):
     idata = sampled(model, var_names=names)
     assert set(idata["posterior"].data_vars) == set(names)
     if "b_labels" in names:
-        assert dps.sample_labels(idata, model).shape == (2, N_DRAWS, N_GROUPS)
+        assert dps.sample_labels(idata, model=model).shape == (2, N_DRAWS, N_GROUPS)
     else:
         with pytest.raises(ValueError, match=r"no b_weights; .* without var_names=\."):
-            dps.sample_labels(idata, model)
+            dps.sample_labels(idata, model=model)
 
 
 # --- reading the trace --------------------------------------------------------------------
@@ -335,7 +335,7 @@ def test_labels_of_a_trace_in_part(names, model):
 def test_trace_from_disk_is_read(model, idata, tmp_path):
     idata.to_netcdf(tmp_path / "trace.nc")
     stored = az.from_netcdf(tmp_path / "trace.nc")
-    labels = dps.sample_labels(stored, model)
+    labels = dps.sample_labels(stored, model=model)
     assert labels.dtype == np.uint8
     np.testing.assert_array_equal(labels, idata["posterior"]["b_labels"])
     assert labels["group"].to_numpy().tolist() == GROUPS
@@ -371,7 +371,7 @@ BAD = {
     "zero": ({"shape": 0}, "shape=0"),
     "negative": ({"shape": (-2,)}, r"shape=\(-2,\)"),
     "truth": ({"shape": True}, "shape=True"),
-    "string": ({"shape": "5"}, "shape=5"),
+    "string": ({"shape": "5"}, "shape='5'"),
     "empty": ({"shape": ()}, r"shape=\(\)"),
     "none": ({"shape": (None,)}, r"shape=\(None,\)"),
     "symbolic": ({"shape": pt.scalar("n")}, "shape=n does not suit"),

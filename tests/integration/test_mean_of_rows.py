@@ -134,7 +134,7 @@ def test_mean_that_does_not_fit_the_data_is_refused():
 def test_variables_and_data(model, idata):
     posterior = idata["posterior"]
     assert posterior["e_labels"].shape == (2, N_DRAWS, N_OBS)
-    labels = dps.sample_labels(idata, model)
+    labels = dps.sample_labels(idata, model=model)
     np.testing.assert_array_equal(labels, posterior["e_labels"])
     assert labels.dims == ("chain", "draw", "e_dim_0")
     np.testing.assert_array_equal(idata["observed_data"]["e"], Y)
@@ -178,7 +178,7 @@ def test_new_rows():
     assert drawn.shape == (2, N_DRAWS, 8)
     np.testing.assert_allclose(drawn.mean((0, 1)), new @ SLOPES, atol=10.0)
     # Labels are those of the rows that were sampled.
-    assert dps.sample_labels(idata, model).shape == (2, N_DRAWS, N_OBS)
+    assert dps.sample_labels(idata, model=model).shape == (2, N_DRAWS, N_OBS)
     with pytest.raises(ValueError, match="e: observed has 8 rows but was declared with 30"):
         sampled(model)
 
@@ -253,7 +253,7 @@ def test_do_on_the_slopes(model):
     fixed = pm.do(model, {"beta": SLOPES})
     idata = sampled(fixed, tune=20)
     assert "beta" not in idata["posterior"]
-    assert dps.sample_labels(idata, fixed).shape == (2, N_DRAWS, N_OBS)
+    assert dps.sample_labels(idata, model=fixed).shape == (2, N_DRAWS, N_OBS)
 
 
 def test_model_is_printed_and_drawn(model):

@@ -180,11 +180,13 @@ def test_prior_predictive_is_complete(model):
 def test_labels_are_redrawn_or_kept(kernel, model, idata, tmp_path):
     idata.to_netcdf(tmp_path / "trace.nc")
     stored = az.from_netcdf(tmp_path / "trace.nc")
-    labels = dps.sample_labels(stored, model, random_seed=1)
-    np.testing.assert_array_equal(labels, dps.sample_labels(idata, model, random_seed=1))
+    labels = dps.sample_labels(stored, model=model, random_seed=1)
+    np.testing.assert_array_equal(labels, dps.sample_labels(idata, model=model, random_seed=1))
     assert labels.dims == ("chain", "draw", "obs_id")
     kept = sampled(model, dpsplit={"keep_labels": True, "kernel": kernel})
-    np.testing.assert_array_equal(dps.sample_labels(kept, model), kept["sample_stats"]["x_labels"])
+    np.testing.assert_array_equal(
+        dps.sample_labels(kept, model=model), kept["sample_stats"]["x_labels"]
+    )
     assert "Mixture x" in str(dps.diagnose(kept))
 
 
@@ -195,7 +197,7 @@ def test_labels_are_redrawn_given_the_entries_imputed(model, idata):
     imputed[0, :, 1:3], imputed[1, :, 1:3] = COMPLETE[0], COMPLETE[-1]
     moved = idata.copy()
     moved["posterior"] = posterior.assign(x_unobserved=posterior["x_unobserved"].copy(data=imputed))
-    labels = dps.sample_labels(moved, model, random_seed=1).to_numpy()
+    labels = dps.sample_labels(moved, model=model, random_seed=1).to_numpy()
     assert (labels[0, :, 7] == labels[0, :, 0]).mean() > 0.7
     assert (labels[1, :, 7] == labels[1, :, -1]).mean() > 0.7
 
@@ -205,7 +207,7 @@ def test_trace_in_part_is_refused(left_out, model, idata):
     part = idata.copy()
     part["posterior"] = idata["posterior"].to_dataset().drop_vars(left_out)
     with pytest.raises(ValueError, match=rf"no {left_out}.*; .* without var_names=\."):
-        dps.sample_labels(part, model)
+        dps.sample_labels(part, model=model)
 
 
 def test_figure_leaves_out_incomplete_rows(idata):

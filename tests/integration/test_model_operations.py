@@ -109,7 +109,7 @@ def test_names_within_a_named_model(fixed):
     assert_same_draws(idata, fixed, prefix="sub::")
     assert idata["posterior"]["sub::x_mu"].dims[2] == "sub::x_cluster"
     assert "sub::x_log_joint" in idata["sample_stats"]
-    assert dps.sample_labels(idata, model, random_seed=1).shape == (2, 10, N_OBS)
+    assert dps.sample_labels(idata, model=model, random_seed=1).shape == (2, 10, N_OBS)
 
 
 def test_graph_names_nodes_and_plates():
@@ -363,6 +363,6 @@ def test_trace_comes_back_from_a_file(free, tmp_path):
         with model:
             predicted = pm.sample_posterior_predictive(idata, random_seed=1, progressbar=False)
         predictions.append(predicted["posterior_predictive"]["x"])
-        labels.append(dps.sample_labels(idata, model, random_seed=1))
+        labels.append(dps.sample_labels(idata, model=model, random_seed=1))
     assert predictions[0].equals(predictions[1])
     assert labels[0].equals(labels[1])

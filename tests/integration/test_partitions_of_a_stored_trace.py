@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pymc as pm
 import pytest
+import xarray as xr
 
 import pymc_dpsplit as dps
 
@@ -50,8 +51,14 @@ def test_another_process_reads_the_same(tmp_path):
             progressbar=False,
             compute_convergence_checks=False,
         )
-    labels = dps.sample_labels(idata, model, random_seed=1)
+    labels = dps.sample_labels(idata, model=model, random_seed=1)
     partition, loss = dps.point_partition(labels, random_seed=1)
+    redrawn = {"model": model, "random_seed": 1}
+    xr.testing.assert_equal(dps.similarity_matrix(idata, **redrawn), dps.similarity_matrix(labels))
+    xr.testing.assert_equal(
+        dps.credible_ball(idata, partition, **redrawn), dps.credible_ball(labels, partition)
+    )
+    assert dps.point_partition(idata, **redrawn).partition.dims == ("obs_id",)
     idata.to_netcdf(tmp_path / "trace.nc")
     labels.to_netcdf(tmp_path / "labels.nc")
     arguments = [str(tmp_path / "trace.nc"), str(tmp_path / "labels.nc"), json.dumps(OBSERVED)]

@@ -14,7 +14,7 @@ from pymc.tuning import starting
 from pymc.variational import opvi
 
 import pymc_dpsplit as dps
-from pymc_dpsplit import refusals
+from pymc_dpsplit.pymc_hooks import refusals
 
 refusals.install()
 

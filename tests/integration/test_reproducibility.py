@@ -5,7 +5,7 @@ import pymc as pm
 import pytest
 
 import pymc_dpsplit as dps
-from pymc_dpsplit.threads import n_cores, new_pool
+from pymc_dpsplit.kernels.threads import n_cores, new_pool
 
 # Strips of a sweep are 4096 observations: with so many there are three to share out.
 MANY = 9000

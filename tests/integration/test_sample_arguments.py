@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pymc as pm
 import pytest
+import xarray as xr
 from pymc.backends import NDArray
 
 import pymc_dpsplit as dps
@@ -255,6 +256,23 @@ WRONG = {
     "misspelt step": ({"dpslit": {"threads": 1}}, "'dpslit'"),
     "option of the step at the top": ({"kernel": "exact"}, "'kernel'"),
     "misspelt option": ({"dpsplit": {"thread": 1}}, "'thread' is not an option of dpsplit"),
+    "number in place of options": ({"dpsplit": 5}, "dpsplit=5 is not a dict of options; give"),
+    "nothing in place of options": ({"dpsplit": None}, "dpsplit=None is not a dict of options"),
+    "list of options": ({"dpsplit": [("threads", 1)]}, "dpsplit=.* is not a dict of options"),
+    "model among options": ({"dpsplit": {"model": 1}}, "'model' is not an option of dpsplit"),
+    "vars among options": ({"dpsplit": {"vars": []}}, "'vars' is not an option of dpsplit"),
+    "rng among options": ({"dpsplit": {"rng": 1}}, "'rng' is not an option of dpsplit"),
+    "start among options": ({"dpsplit": {"initial_point": {}}}, "'initial_point' is not an option"),
+    "key that is no name": ({"dpsplit": {5: 1}}, "5 is not an option of dpsplit"),
+    "ragged labels": ({"dpsplit": {"start_labels": [[1], [2, 3]]}}, "is not a vector of integers"),
+    "labels of a Dataset": (
+        {"dpsplit": {"start_labels": xr.Dataset({"a": ("i", [1])})}},
+        "start_labels is not a vector of integers",
+    ),
+    "attempts of 400 digits": (
+        {"dpsplit": {"attempts": 10**400}},
+        "attempts=<int> is out of range",
+    ),
     "class in place of a step": ({"step": dps.DPSplitMerge}, "Step should be a Step"),
 }
 
@@ -264,6 +282,21 @@ def test_wrong_keyword_is_named(fault, sample):
     arguments, message = WRONG[fault]
     with pytest.raises(ValueError, match=message):
         sample(**arguments)
+
+
+@pytest.mark.parametrize("given", [3, "x", [3]])
+def test_step_of_what_is_no_variable(given, model):
+    with pytest.raises(ValueError, match=r"vars=.* are not variables; give those of the model"):
+        dps.DPSplitMerge(given, model=model)
+
+
+def test_step_without_a_model():
+    with pytest.raises(
+        ValueError, match=r"model is not given, .* none in the context; give model="
+    ):
+        dps.DPSplitMerge()
+    with pytest.raises(ValueError, match="model=4 is not a model; give one"):
+        dps.DPSplitMerge(model=4)
 
 
 # --- callbacks and interruption -----------------------------------------------------------

@@ -18,7 +18,7 @@ Y = np.where(np.arange(N_OBS) < 12, -3.0, 3.0) + 0.5 * RNG.normal(size=N_OBS)
 def declared(observed=Y, sigma=None, **arguments):
     with pm.Model() as model:
         sigma = pm.HalfNormal("sigma", 1.0) if sigma is None else sigma()
-        component = dps.NormalMean(0.0, 3.0, sigma)
+        component = dps.NormalKnownSigma(0.0, 3.0, sigma)
         dps.DPMixture("x", pm.Gamma("alpha", 2, 4), component, observed=observed, **arguments)
     return model
 
@@ -42,7 +42,7 @@ def idata(model):
 def test_labels_and_variable_are_in_the_trace(model, idata):
     posterior = idata["posterior"]
     assert posterior["x_labels"].shape == (2, N_DRAWS, N_OBS)
-    np.testing.assert_array_equal(dps.sample_labels(idata, model), posterior["x_labels"])
+    np.testing.assert_array_equal(dps.sample_labels(idata, model=model), posterior["x_labels"])
     assert 0.3 < float(posterior["sigma"].mean()) < 0.8
     assert "x_log_joint" in str(dps.diagnose(idata))
 
@@ -100,7 +100,7 @@ def test_do_makes_it_a_number(model):
     fixed = pm.do(model, {"sigma": 0.5})
     idata = sampled(fixed, tune=20)
     assert "sigma" not in idata["posterior"]
-    assert dps.sample_labels(idata, fixed).shape == (2, N_DRAWS, N_OBS)
+    assert dps.sample_labels(idata, model=fixed).shape == (2, N_DRAWS, N_OBS)
 
 
 def test_missing_entries_and_float32():
@@ -120,7 +120,7 @@ def test_errors_of_a_regression():
     with pm.Model() as model:
         slope, sigma = pm.Normal("slope", 0, 10), pm.HalfNormal("sigma", 1.0)
         observed = Y + 4.0 * x - slope * x
-        dps.DPMixture("e", 1.0, dps.NormalMean(0.0, 3.0, sigma), observed=observed)
+        dps.DPMixture("e", 1.0, dps.NormalKnownSigma(0.0, 3.0, sigma), observed=observed)
     posterior = sampled(model)["posterior"]
     assert float(posterior["slope"].mean()) == pytest.approx(4.0, abs=0.5)
     assert 0.3 < float(posterior["sigma"].mean()) < 0.8

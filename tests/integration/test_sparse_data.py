@@ -72,9 +72,8 @@ def test_run_is_that_of_the_array(dense: Any, arguments: dict[str, Any], tmp_pat
     assert (totals == COUNTS.sum(1)).all()
     idata.to_netcdf(tmp_path / "trace.nc")
     again = az.from_netcdf(tmp_path / "trace.nc")
-    assert dps.sample_labels(again, declared(sparse.coo_matrix(COUNTS)), random_seed=1).equals(
-        labels
-    )
+    other = declared(sparse.coo_matrix(COUNTS))
+    assert dps.sample_labels(again, model=other, random_seed=1).equals(labels)
     assert "x: 2 chains" in str(dps.diagnose(again))
 
 
@@ -136,7 +135,7 @@ def test_no_array_of_large_data_is_made() -> None:
         tracemalloc.stop()
         assert peak < 500e6
         assert "x" not in idata["observed_data"]
-        assert dps.sample_labels(idata, model).shape == (1, 3, 4000)
+        assert dps.sample_labels(idata, model=model).shape == (1, 3, 4000)
 
 
 def test_other_data_that_cannot_be_extracted_are_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,8 +176,8 @@ def test_data_that_are_no_counts_are_refused(observed: Any, message: str) -> Non
 @pytest.mark.parametrize(
     ("beta", "message"),
     [
-        (0.0, "x: beta=0.0 must be positive"),
-        ([0.1, 0.2], r"x: beta has shape \(2,\), but the data have 12 features"),
+        (0.0, "x: a0=0.0 must be positive"),
+        ([0.1, 0.2], r"x: a0 has shape \(2,\), but the data have 12 features"),
         (-np.ones(V), "must be positive"),
     ],
 )

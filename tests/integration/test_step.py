@@ -313,7 +313,7 @@ def test_kept_labels_agree_with_everything_else(kernel):
     idata = sampled(model, dpsplit={"keep_labels": True, "kernel": kernel})
     labels = idata["sample_stats"]["x_labels"]
     assert labels.dtype == np.uint8
-    np.testing.assert_array_equal(dps.sample_labels(idata, model), labels)
+    np.testing.assert_array_equal(dps.sample_labels(idata, model=model), labels)
     for draw in range(15):
         sizes = np.bincount(labels[0, draw])
         assert (sizes > 0).all()

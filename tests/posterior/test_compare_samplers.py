@@ -7,10 +7,10 @@ import xarray as xr
 from scipy import stats
 
 import pymc_dpsplit as dps
-from pymc_dpsplit import sampler
-from pymc_dpsplit.posterior import compare_samplers as module
-from pymc_dpsplit.posterior import timed_runs
-from pymc_dpsplit.posterior.mixture_draws import log_densities, numbers_occupied
+from pymc_dpsplit.moves.conjugate import CONJUGATE
+from pymc_dpsplit.posterior.comparison import compare_samplers as module
+from pymc_dpsplit.posterior.comparison import timed_runs
+from pymc_dpsplit.posterior.comparison.compared_quantities import log_densities, numbers_occupied
 
 ROWS = np.array([-2.1, -1.9, -1.7, -2.2, 1.8, 2.0, 2.3, 1.9, 2.1, 2.2])
 COMPONENT = dps.Normal(0.0, 0.1, 2.0, 0.2)
@@ -61,10 +61,10 @@ def test_table_has_a_row_for_each_run(found):
 
 def test_kernels_are_compiled_before_the_clock_runs(monkeypatch):
     rows = np.column_stack([ROWS, ROWS[::-1]])
-    forms = {sampler.GREEDY.iterate, sampler.KERNELS["exact"].iterate}
+    forms = {CONJUGATE.kernels[name].iterate for name in ("exact", "greedy")}
 
     def loaded():
-        return [len(kernel.signatures) for kernel in forms]
+        return [len(kernel.entry.signatures) for kernel in forms]
 
     at_first_draw = []
     monkeypatch.setattr(

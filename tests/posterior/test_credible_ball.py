@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from pymc_dpsplit.posterior.credible_ball import credible_ball
-from pymc_dpsplit.posterior.partition_uncertainty import partition_uncertainty
-from pymc_dpsplit.posterior.point_partition import point_partition
+from pymc_dpsplit.posterior.partitions.credible_ball import credible_ball
+from pymc_dpsplit.posterior.partitions.partition_uncertainty import partition_uncertainty
+from pymc_dpsplit.posterior.partitions.point_partition import point_partition
 from tests.reference.partition_losses import LOSSES
 
 NAMES = [f"row {i}" for i in range(12)]
@@ -21,7 +21,7 @@ def noisy_labels(rng):
 @pytest.mark.parametrize("prob", [0.05, 0.5, 0.95, 1.0])
 def test_ball_is_that_of_its_definition(rng, name, prob):
     labels, centre = noisy_labels(rng), np.arange(12) % 3
-    ball = credible_ball(labels, centre, prob, loss=name)
+    ball = credible_ball(labels, centre, ci_prob=prob, loss=name)
     flat = labels.values.reshape(-1, 12)
     apart = np.array([LOSSES[name](draw, centre) for draw in flat])
     np.testing.assert_allclose(ball["distance"].values.ravel(), apart, atol=1e-12)
@@ -65,7 +65,7 @@ def test_certain_partition_has_a_ball_of_radius_0():
 @pytest.mark.parametrize("name", LOSSES)
 def test_uncertainty_averages_to_the_expected_loss(rng, name):
     labels = noisy_labels(rng)
-    found = point_partition(labels, name, random_seed=1)
+    found = point_partition(labels, loss=name, random_seed=1)
     uncertainty = partition_uncertainty(labels, found, loss=name)
     assert float(uncertainty.mean()) == pytest.approx(found.loss)
     assert uncertainty.dims == ("obs_id",)
@@ -111,9 +111,9 @@ def test_partition_of_other_observations_is_refused(rng):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"prob": 0}, "prob=0 must be a number above 0 and at most 1"),
-        ({"prob": 95}, "prob=95 must be a number"),
-        ({"prob": "0.9"}, "prob='0.9' must be a number"),
+        ({"ci_prob": 0}, "ci_prob=0 must be a number above 0 and at most 1"),
+        ({"ci_prob": 95}, "ci_prob=95 must be a number"),
+        ({"ci_prob": "0.9"}, "ci_prob='0.9' must be a number"),
         ({"loss": "rand"}, "loss='rand' is not known; give 'vi' or 'binder'"),
     ],
 )

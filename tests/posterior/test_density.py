@@ -3,7 +3,7 @@ import pytest
 import xarray as xr
 from scipy.stats import multivariate_normal, norm
 
-from pymc_dpsplit.posterior.density import density_at, gaussian_draws, is_gaussian
+from pymc_dpsplit.posterior.trace.gaussian_density import density_at, gaussian_draws, is_gaussian
 
 
 def test_scalar_density_is_that_of_the_occupied_clusters(line_trace):

@@ -3,11 +3,13 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
+from scipy import stats
 from sklearn.metrics import mutual_info_score
 
 import pymc_dpsplit as dps
-from pymc_dpsplit.posterior.agreement import agreement_of
-from pymc_dpsplit.posterior.diagnose import diagnose
+from pymc_dpsplit.posterior.diagnostics.agreement import agreement_of
+from pymc_dpsplit.posterior.diagnostics.diagnose import diagnose
+from pymc_dpsplit.posterior.diagnostics.probes import probe_densities
 
 QUANTITIES = ["alpha", "x_n_clusters", "x_new_weight", "x_entropy", "x_log_joint"]
 
@@ -140,7 +142,7 @@ def test_of_several_mixtures_one_is_judged(make_trace):
     idata = make_trace(beta=np.ones(shape), x_y_weights=np.ones((*shape, 2)), **other)
     with pytest.raises(ValueError, match="several mixtures; give var_name as one of 'x', 'x_y'"):
         diagnose(idata)
-    judged = diagnose(idata, "x").table["quantity"].values
+    judged = diagnose(idata, var_name="x").table["quantity"].values
     assert list(judged) == ["alpha", "beta", *QUANTITIES[1:]]
 
 
@@ -309,23 +311,45 @@ def test_the_model_gives_all_there_is(family, rng):
         component = getattr(dps, family).from_data(rows[:, 0] if family == "Normal" else rows)
         dps.DPMixture("x", 1.0, component, observed=rows[:, 0] if family == "Normal" else rows)
         idata = pm.sample(
-            draws=60, tune=60, chains=2, cores=1, random_seed=1, progressbar=False,
+            draws=600, tune=60, chains=2, cores=1, random_seed=1, progressbar=False,
             compute_convergence_checks=False,
         )  # fmt: skip
     found = diagnose(idata, model=model)
     assert len(probes_of(found)) == 5
     assert found.agreement.r_hat < 1.2
     assert "Give model=" not in words(found)
+    with model:
+        assert str(diagnose(idata)) == str(found)
     without = diagnose(idata)
     assert "Give model=" in words(without)
     if family == "Poisson":
         assert probes_of(without) == []
         return
     # The trace alone lacks what is not yet seen, which matters where there are few rows.
-    names = probes_of(found)[1:]
-    np.testing.assert_allclose(
-        without.table["mean"].sel(quantity=names), found.table["mean"].sel(quantity=names), atol=0.1
-    )
+    names = probes_of(found)
+    whole, occupied = (of.table["mean"].sel(quantity=names).values for of in (found, without))
+    assert (occupied < whole).all()
+    np.testing.assert_allclose(occupied[1:], whole[1:], atol=0.1)
+
+
+def test_rows_judged_are_the_same_with_the_model_and_without():
+    # What is not yet seen changes the order of the second and the third row.
+    rows = np.array([0.0, -1.0, 1.01, 2.5, -2.4])
+    shape = 2, 10, 1
+    drawn = {"x_n_clusters": np.ones(shape[:2], int), "x_new_weight": np.full(shape[:2], 0.5)}
+    drawn |= {"x_weights": np.full(shape, 0.5), "x_mu": np.zeros(shape), "x_sigma": np.ones(shape)}
+    idata = az.from_dict({"posterior": drawn, "observed_data": {"x": rows}})
+    with pm.Model() as model:
+        dps.DPMixture("x", 1.0, dps.Normal(3.0, 1.0, 2.0, 1.0), observed=rows, max_clusters=1)
+    found = [probe_densities(idata, "x", of) for of in (None, model)]
+    occupied, whole = (np.exp([of[0, 0] for of in one.data_vars.values()]) for one in found)
+    ascending = rows[np.argsort(stats.norm.logpdf(rows))]
+    new = stats.t.pdf(ascending, 4.0, loc=3.0, scale=1.0)
+    np.testing.assert_allclose(occupied, 0.5 * stats.norm.pdf(ascending))
+    np.testing.assert_allclose(whole, occupied + 0.5 * new)
+    # The case tells the orders apart.
+    assert (np.diff(occupied) > 0).all()
+    assert (np.diff(whole) < 0).any()
 
 
 def test_rare_moves_of_chains_apart_have_a_remedy(make_trace):

@@ -4,8 +4,8 @@ import pytest
 import xarray as xr
 from matplotlib.colors import to_rgba
 
-from pymc_dpsplit.posterior.plot_clusters import plot_clusters
-from pymc_dpsplit.posterior.plot_partition_uncertainty import plot_partition_uncertainty
+from pymc_dpsplit.posterior.plots.plot_clusters import plot_clusters
+from pymc_dpsplit.posterior.plots.plot_partition_uncertainty import plot_partition_uncertainty
 
 HALVES = np.repeat([0, 1], [6, 4])
 

@@ -6,10 +6,10 @@ import xarray as xr
 from scipy import stats
 
 import pymc_dpsplit as dps
-from pymc_dpsplit.posterior.plot_density import plot_density
-from pymc_dpsplit.posterior.plot_n_clusters import plot_n_clusters, plot_prior_n_clusters
-from pymc_dpsplit.posterior.plot_similarity import plot_similarity
-from pymc_dpsplit.posterior.similarity import similarity_matrix
+from pymc_dpsplit.posterior.partitions.similarity import similarity_matrix
+from pymc_dpsplit.posterior.plots.plot_density import plot_density
+from pymc_dpsplit.posterior.plots.plot_n_clusters import plot_n_clusters, plot_prior_n_clusters
+from pymc_dpsplit.posterior.plots.plot_similarity import plot_similarity
 
 
 def area(across, height):
@@ -225,9 +225,23 @@ def test_what_is_no_similarity_is_refused(matrix):
         plot_similarity(matrix)
 
 
-def test_trace_in_place_of_a_similarity_is_refused(line_trace):
-    with pytest.raises(ValueError, match="similarity is a DataTree; give similarity_matrix"):
+def test_similarity_of_a_trace(line_trace, rng):
+    with pytest.raises(ValueError, match=r"idata holds no x_labels, .* give model="):
         plot_similarity(line_trace)
+    shape = [line_trace["posterior"].sizes[dim] for dim in ("chain", "draw")]
+    labels = rng.integers(0, 2, (*shape, 6))
+    line_trace["observed_data"] = line_trace["observed_data"].to_dataset().isel(x_dim_0=range(6))
+    line_trace["posterior"]["x_labels"] = xr.DataArray(labels, dims=("chain", "draw", "obs"))
+    shown, matrix = plot_similarity(line_trace), plot_similarity(similarity_matrix(labels))
+    np.testing.assert_array_equal(*(ax.images[0].get_array().data for ax in (shown, matrix)))
+    assert plot_similarity(line_trace, rows=[0, 2]).images[0].get_array().shape == (2, 2)
+    with pytest.raises(ValueError, match="rows is given with a matrix"):
+        plot_similarity(np.eye(3), rows=[0, 2])
+    of_posterior = plot_similarity(line_trace["posterior"].to_dataset())
+    np.testing.assert_array_equal(*(ax.images[0].get_array().data for ax in (of_posterior, matrix)))
+    for odd in ({}, "idata", None):
+        with pytest.raises(ValueError, match=r"; give .*the result of similarity_matrix"):
+            plot_similarity(odd)
 
 
 def test_figures_are_drawn_on_the_axes_given(line_trace):

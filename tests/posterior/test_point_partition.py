@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from pymc_dpsplit.posterior import partition_search, point_partition
-from pymc_dpsplit.posterior.label_arrays import labels_of_draws, partition_draws
-from pymc_dpsplit.posterior.partition_loss import contributions, distances, loss_of
-from pymc_dpsplit.posterior.point_partition import point_partition as searched
+from pymc_dpsplit.posterior.partitions import partition_search, point_partition
+from pymc_dpsplit.posterior.partitions.label_arrays import labels_of_draws, partition_draws
+from pymc_dpsplit.posterior.partitions.partition_loss import contributions, distances, loss_of
+from pymc_dpsplit.posterior.partitions.point_partition import point_partition as searched
 from tests.reference.partition_losses import LOSSES
 from tests.support.partitions import canonical, enumerate_partitions
 
@@ -48,7 +48,7 @@ def n_missed(rng, n_sets, sizes=range(1, 8), **options):
     for _ in range(n_sets):
         labels = random_labels(rng, int(rng.choice(sizes)))
         for (name, a), least in least_losses(labels).items():
-            got = searched(labels, name, a=a, random_seed=rng, **options).loss
+            got = searched(labels, loss=name, a=a, random_seed=rng, **options).loss
             assert got >= least - ROUNDING
             found.append(got > least + ROUNDING)
     return int(sum(found)), len(found)
@@ -127,7 +127,7 @@ def test_numbering_of_clusters_does_not_matter(rng, spread):
     for index in np.ndindex(2, 30):
         codes = rng.choice(np.linspace(-spread, spread, 21).astype(np.int64), 4, replace=False)
         renumbered[index] = codes[labels[index]]
-    one, other = (searched(of, "binder", random_seed=4) for of in (labels, renumbered))
+    one, other = (searched(of, loss="binder", random_seed=4) for of in (labels, renumbered))
     np.testing.assert_array_equal(one.partition, other.partition)
     assert one.loss == other.loss
 
@@ -136,7 +136,8 @@ def test_weight_moves_the_number_of_clusters(rng):
     labels = np.where(rng.random((200, 30)) < 0.3, rng.integers(0, 5, (200, 30)), np.arange(30) % 5)
     for name in LOSSES:
         found = [
-            int(searched(labels, name, a=a, random_seed=1).partition.max()) + 1 for a in WEIGHTS
+            int(searched(labels, loss=name, a=a, random_seed=1).partition.max()) + 1
+            for a in WEIGHTS
         ]
         assert found == sorted(found, reverse=True)
         assert (found[0], found[-1]) == (30, 1)
@@ -161,7 +162,7 @@ def test_names_and_coordinates_are_kept(rng):
     labels = xr.DataArray(
         rng.integers(0, 2, (2, 9, 6)), dims=("chain", "draw", "obs_id"), coords={"obs_id": names}
     )
-    partition, loss = searched(labels, "binder", a=0.9, random_seed=1)
+    partition, loss = searched(labels, loss="binder", a=0.9, random_seed=1)
     assert partition.dims == ("obs_id",)
     assert list(partition["obs_id"].values) == names
     assert partition.attrs == {"loss": "binder", "a": 0.9}
@@ -184,10 +185,10 @@ def test_seed_fixes_the_result(rng):
         ({"n_restarts": -1}, "n_restarts=-1 must be an integer of at least 0"),
         ({"n_restarts": True}, "n_restarts=True must be an integer"),
         ({"max_clusters": 0}, "max_clusters=0 must be an integer of at least 1"),
-        ({"labels": np.zeros((2, 3))}, "labels are of type float64; give integers"),
-        ({"labels": np.zeros((0, 3), int)}, r"labels have shape \(0, 3\)"),
+        ({"idata": np.zeros((2, 3))}, "labels are of type float64; give integers"),
+        ({"idata": np.zeros((0, 3), int)}, r"labels have shape \(0, 3\)"),
     ],
 )
 def test_bad_input_is_refused(options, message):
     with pytest.raises(ValueError, match=message):
-        searched(**{"labels": np.zeros((2, 3), int)} | options)
+        searched(**{"idata": np.zeros((2, 3), int)} | options)

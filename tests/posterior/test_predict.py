@@ -12,8 +12,8 @@ import xarray as xr
 from scipy.special import logsumexp
 
 import pymc_dpsplit as dps
-from pymc_dpsplit.posterior import predict as predict_module
-from pymc_dpsplit.posterior.running_average import RunningAverage
+from pymc_dpsplit.posterior.prediction import predict as predict_module
+from pymc_dpsplit.posterior.prediction.running_average import RunningAverage
 
 ROWS = np.array([[0.0, 1.0], [0.3, 0.7], [-0.2, 1.4], [7.0, -6.0], [6.6, -5.5]])
 REFERENCE = [1, 1, 1, 0, 0]
@@ -25,7 +25,7 @@ rows, new = np.load(sys.argv[1]), np.load(sys.argv[2])
 with pm.Model() as model:
     alpha = pm.Gamma("alpha", 2, 4)
     dps.DPMixture("x", alpha, dps.MvNormal.from_data(rows), observed=rows)
-found = dps.predict(az.from_netcdf(sys.argv[3]), new, model, partition=[1, 1, 1, 0, 0],
+found = dps.predict(az.from_netcdf(sys.argv[3]), new, model=model, partition=[1, 1, 1, 0, 0],
                     random_seed=3)
 found.to_netcdf(sys.argv[4])
 """
@@ -59,7 +59,7 @@ def idata(model):
 
 
 def test_density_is_that_of_the_log_likelihood(model, idata):
-    found = dps.predict(idata, ROWS, model)
+    found = dps.predict(idata, ROWS, model=model)
     with model:
         each = pm.compute_log_likelihood(idata, extend_inferencedata=False, progressbar=False)
     log_mean = logsumexp(each["x"].values, axis=(0, 1)) - np.log(120)
@@ -68,7 +68,7 @@ def test_density_is_that_of_the_log_likelihood(model, idata):
 
 
 def test_parts_sum_to_one_and_make_sense(model, idata):
-    found = dps.predict(idata, NEW, model, partition=np.array(REFERENCE), random_seed=3)
+    found = dps.predict(idata, NEW, model=model, partition=np.array(REFERENCE), random_seed=3)
     members, new = found["membership_probability"], found["new_cluster_probability"]
     assert members.dims == ("new_row", "x_reference_cluster")
     assert members["x_reference_cluster"].values.tolist() == [0, 1]
@@ -80,7 +80,7 @@ def test_parts_sum_to_one_and_make_sense(model, idata):
 
 
 def test_frames_and_labelled_arrays_are_put_in_order(model, idata):
-    plain = dps.predict(idata, NEW, model)
+    plain = dps.predict(idata, NEW, model=model)
     frame = pd.DataFrame({"b": NEW[:, 1], "c": 0.0, "a": NEW[:, 0]}, index=["u", "v", "w"])
     labelled = xr.DataArray(
         NEW.T[::-1], dims=("feature", "site"), coords={"feature": ["b", "a"], "site": [5, 6, 7]}
@@ -91,18 +91,18 @@ def test_frames_and_labelled_arrays_are_put_in_order(model, idata):
         (labelled, "site", [5, 6, 7]),
         (pd.DataFrame(NEW), "new_row", [0, 1, 2]),
     ):
-        found = dps.predict(idata, new, model)
+        found = dps.predict(idata, new, model=model)
         assert found[dim].values.tolist() == names
         np.testing.assert_allclose(found["log_predictive_density"], plain["log_predictive_density"])
 
 
 def test_missing_entries_are_integrated_out(model, idata):
     new = np.array([[np.nan, 1.0], [0.1, np.nan], [np.nan, np.nan], [0.1, 1.0]])
-    found = dps.predict(idata, new, model, partition=REFERENCE, random_seed=3)
+    found = dps.predict(idata, new, model=model, partition=REFERENCE, random_seed=3)
     log_density = found["log_predictive_density"].values
     grid = np.linspace(-150, 150, 60_001)
     line = np.column_stack([grid, np.full_like(grid, 1.0)])
-    along = np.exp(dps.predict(idata, line, model, num_samples=120)["log_predictive_density"])
+    along = np.exp(dps.predict(idata, line, model=model, num_samples=120)["log_predictive_density"])
     assert np.trapezoid(along, grid) == pytest.approx(np.exp(log_density[0]), rel=1e-3)
     # Of a row without any entry one knows what one knows of a row that was never seen.
     assert log_density[2] == pytest.approx(0.0, abs=1e-9)
@@ -115,7 +115,7 @@ def test_missing_entries_are_integrated_out(model, idata):
 
 
 def test_some_draws_are_enough_if_asked_for(model, idata):
-    some = dps.predict(idata, NEW, model, num_samples=7)
+    some = dps.predict(idata, NEW, model=model, num_samples=7)
     assert (some["effective_draws"] <= 7 + 1e-9).all()
 
 
@@ -124,7 +124,7 @@ def test_labels_of_the_trace_are_used_where_it_has_them(monkeypatch):
     with pm.Model() as model:
         b = dps.DPMixture("b", 1.0, dps.Normal(0, 0.1, 2, 1), shape=4)
         pm.Normal("y", b, 0.1, observed=[0.0, 0.1, 5.0, 5.1])
-    found = dps.predict(sample(model), [0.05, 5.0], model, partition=[0, 0, 1, 1])
+    found = dps.predict(sample(model), [0.05, 5.0], model=model, partition=[0, 0, 1, 1])
     assert found["membership_probability"].argmax("b_reference_cluster").values.tolist() == [0, 1]
     np.testing.assert_allclose(
         found["membership_probability"].sum("b_reference_cluster"),
@@ -134,7 +134,7 @@ def test_labels_of_the_trace_are_used_where_it_has_them(monkeypatch):
 
 @pytest.mark.slow
 def test_prediction_from_disk_in_a_new_process(model, idata, tmp_path):
-    here = dps.predict(idata, NEW, model, partition=REFERENCE, random_seed=3)
+    here = dps.predict(idata, NEW, model=model, partition=REFERENCE, random_seed=3)
     idata.to_netcdf(tmp_path / "trace.nc")
     np.save(tmp_path / "rows.npy", ROWS)
     np.save(tmp_path / "new.npy", NEW)
@@ -160,27 +160,27 @@ def test_prediction_from_disk_in_a_new_process(model, idata, tmp_path):
 )
 def test_rows_that_do_not_fit_are_refused(model, idata, new, message):
     with pytest.raises(ValueError, match=message):
-        dps.predict(idata, new, model)
+        dps.predict(idata, new, model=model)
 
 
 def test_partition_is_taken_as_it_was_found(model, idata):
-    labels = dps.sample_labels(idata, model, random_seed=1)
+    labels = dps.sample_labels(idata, model=model, random_seed=1)
     for found in (dps.point_partition(labels, random_seed=1), dps.find_map(model, random_seed=1)):
         bare = np.asarray(found.partition if isinstance(found, tuple) else found.labels)
-        whole = dps.predict(idata, NEW, model, partition=found, random_seed=3)
-        assert whole.equals(dps.predict(idata, NEW, model, partition=bare, random_seed=3))
+        whole = dps.predict(idata, NEW, model=model, partition=found, random_seed=3)
+        assert whole.equals(dps.predict(idata, NEW, model=model, partition=bare, random_seed=3))
         assert float(dps.credible_ball(labels, found)["radius"]) == float(
             dps.credible_ball(labels, bare)["radius"]
         )
 
 
 def test_partition_of_other_rows_is_refused(model, idata):
-    partition = dps.point_partition(dps.sample_labels(idata, model, random_seed=1)).partition
+    partition = dps.point_partition(dps.sample_labels(idata, model=model, random_seed=1)).partition
     moved = partition.assign_coords(obs_id=np.roll(partition["obs_id"], 1))
     with pytest.raises(ValueError, match="partition is one of other observations, by its coordi"):
-        dps.predict(idata, NEW, model, partition=moved)
+        dps.predict(idata, NEW, model=model, partition=moved)
     # Without a coordinate nothing is known against it.
-    dps.predict(idata, NEW, model, partition=moved.drop_vars("obs_id"), num_samples=1)
+    dps.predict(idata, NEW, model=model, partition=moved.drop_vars("obs_id"), num_samples=1)
 
 
 def test_reading_without_a_model_says_so(idata):
@@ -191,19 +191,19 @@ def test_reading_without_a_model_says_so(idata):
 
 def test_faults_of_other_arguments_are_named(model, idata):
     with pytest.raises(ValueError, match="partition has 3 labels, but x has 5 observations"):
-        dps.predict(idata, NEW, model, partition=[0, 1, 1])
+        dps.predict(idata, NEW, model=model, partition=[0, 1, 1])
     with pytest.raises(ValueError, match=r"partition has shape .* give one integer for each"):
-        dps.predict(idata, NEW, model, partition=[0.0, 1.0, 1.0, 1.0, 1.0])
+        dps.predict(idata, NEW, model=model, partition=[0.0, 1.0, 1.0, 1.0, 1.0])
     with pytest.raises(ValueError, match="num_samples=0 must be an integer of at least 1"):
-        dps.predict(idata, NEW, model, num_samples=0)
+        dps.predict(idata, NEW, model=model, num_samples=0)
     with pytest.raises(ValueError, match="var_name='y' names no mixture of the model"):
-        dps.predict(idata, NEW, model, var_name="y")
+        dps.predict(idata, NEW, model=model, var_name="y")
     del (lacking := idata.copy())["posterior"]
     with pytest.raises(ValueError, match="the posterior group holds no x_weights"):
-        dps.predict(lacking, NEW, model)
+        dps.predict(lacking, NEW, model=model)
     small = declared(max_clusters=1)
     with pytest.raises(ValueError, match="have more clusters than the 1 rows kept"):
-        dps.predict(idata, NEW, small)
+        dps.predict(idata, NEW, model=small)
 
 
 def test_counts_outside_the_support_are_refused():
@@ -211,8 +211,8 @@ def test_counts_outside_the_support_are_refused():
         dps.DPMixture("n", 1.0, dps.Poisson(1.0, 1.0), observed=np.array([[1.0], [7.0], [2.0]]))
     idata = sample(model, draws=10)
     with pytest.raises(ValueError, match=r"new has 0\.5 in column 0"):
-        dps.predict(idata, [[0.5]], model)
-    assert dps.predict(idata, [[3]], model)["log_predictive_density"].notnull().all()
+        dps.predict(idata, [[0.5]], model=model)
+    assert dps.predict(idata, [[3]], model=model)["log_predictive_density"].notnull().all()
 
 
 def test_running_average_is_that_of_the_numbers(rng):
@@ -243,3 +243,33 @@ def test_impossible_rows_have_no_density():
     average.add(np.array([0]), np.full((3, 1), -np.inf), 2, np.ones((2, 2)) / 2)
     assert average.log_density[0] == -np.inf
     assert np.isnan(average.new_probability[0])
+
+
+def test_a_row_far_away_takes_no_digits_of_the_others(model, idata):
+    alone = dps.predict(idata, NEW[:1], model=model)
+    for far in (1e12, 1e100):
+        together = dps.predict(idata, np.array([NEW[0], [far, 0.0]]), model=model)
+        xr.testing.assert_allclose(together.isel(new_row=[0]), alone, rtol=1e-9)
+        assert np.isfinite(together["log_predictive_density"]).all()
+
+
+def test_a_row_whose_density_overflows_is_refused(model, idata):
+    with pytest.raises(ValueError, match=r"new has no finite density in row 1 .*; leave that row"):
+        dps.predict(idata, np.array([NEW[0], [1e300, 0.0]]), model=model)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        ({"x_weights": -1.0}, "x_weights holds values in idata that are not between 0 and 1; give"),
+        ({"x_weights": 0.5}, "x_weights and x_new_weight do not sum to one .*; give"),
+        ({"x_mu": np.nan}, "x_mu is NaN or infinite for a cluster in use .*; give"),
+    ],
+)
+def test_damaged_draws_are_refused(damage, message, model, idata):
+    posterior = idata["posterior"].to_dataset()
+    damaged = idata.copy()
+    damaged["posterior"] = posterior.assign({of: posterior[of] * by for of, by in damage.items()})
+    for read in (dps.sample_labels, lambda trace, model: dps.predict(trace, NEW, model=model)):
+        with pytest.raises(ValueError, match=message):
+            read(damaged, model=model)

@@ -1,9 +1,13 @@
+from functools import partial
+
 import numpy as np
 import pytest
 import xarray as xr
 
-from pymc_dpsplit.posterior.point_partition import point_partition
-from pymc_dpsplit.posterior.similarity import similarity_matrix
+from pymc_dpsplit.posterior.partitions.credible_ball import credible_ball
+from pymc_dpsplit.posterior.partitions.partition_uncertainty import partition_uncertainty
+from pymc_dpsplit.posterior.partitions.point_partition import point_partition
+from pymc_dpsplit.posterior.partitions.similarity import similarity_matrix
 
 
 def naive_similarity(labels):
@@ -75,7 +79,66 @@ def test_bad_input_is_refused(labels, rows, message):
         similarity_matrix(labels, rows=rows)
 
 
-@pytest.mark.parametrize("read", [similarity_matrix, point_partition])
-def test_trace_in_place_of_labels_is_refused(read):
-    with pytest.raises(ValueError, match=r"labels are a DataTree; give what sample_labels\("):
+READERS = [
+    similarity_matrix,
+    point_partition,
+    partial(credible_ball, partition=[0, 0, 1, 1]),
+    partial(partition_uncertainty, partition=[0, 0, 1, 1]),
+]
+
+
+@pytest.mark.parametrize("read", READERS)
+def test_trace_stands_for_its_labels(read, line_trace, rng):
+    with pytest.raises(ValueError, match="idata holds no x_labels"):
+        read(line_trace)
+    with pytest.raises(ValueError, match="var_name='y' is no mixture of idata"):
+        read(line_trace, var_name="y")
+    shape = [line_trace["posterior"].sizes[dim] for dim in ("chain", "draw")]
+    labels = xr.DataArray(rng.integers(0, 2, (*shape, 4)), dims=("chain", "draw", "obs"))
+    line_trace["observed_data"] = line_trace["observed_data"].to_dataset().isel(x_dim_0=range(4))
+    line_trace["sample_stats"] = xr.DataTree(xr.Dataset({"x_labels": labels}))
+    of_trace, of_labels = read(line_trace, random_seed=1), read(labels, random_seed=1)
+    if isinstance(of_trace, tuple):  # a PointPartition
+        of_trace, of_labels = of_trace.partition, of_labels.partition
+    xr.testing.assert_equal(of_trace.drop_vars(["chain", "draw"], errors="ignore"), of_labels)
+
+
+@pytest.mark.parametrize("read", READERS)
+def test_what_is_neither_trace_nor_labels_is_refused(read, line_trace):
+    with pytest.raises(ValueError, match=r"idata holds no x_labels, .*; give model="):
+        read(line_trace["posterior"].to_dataset())
+    with pytest.raises(ValueError, match=r"group posterior of idata has no dimension chain"):
+        read(xr.Dataset())
+    with pytest.raises(ValueError, match=r"idata holds no mixture|no group posterior"):
         read(xr.DataTree())
+
+
+@pytest.mark.parametrize("order", [("obs", "draw", "chain"), ("draw", "obs", "chain")])
+@pytest.mark.parametrize("read", READERS)
+def test_dimensions_of_labels_are_known_by_name(read, order, rng):
+    """Labels (obs, draw, chain) are not partitions of the chains."""
+    labels = xr.DataArray(rng.integers(0, 2, (2, 3, 4)), dims=("chain", "draw", "obs"))
+    of_turned, of_labels = (
+        read(given, **({"random_seed": 1} if read is point_partition else {}))
+        for given in (labels.transpose(*order), labels)
+    )
+    if isinstance(of_turned, tuple):  # a PointPartition
+        of_turned, of_labels = of_turned.partition, of_labels.partition
+    xr.testing.assert_equal(of_turned, of_labels)
+
+
+@pytest.mark.parametrize("read", READERS)
+def test_labels_that_are_not_whole_are_refused(read):
+    with pytest.raises(ValueError, match="labels has masked entries; give every observation"):
+        read(np.ma.masked_equal([[0, 0, 1, 2]], 2))
+    with pytest.raises(ValueError, match=r"labels is ragged, .*; give one label for each"):
+        read([[0, 0, 1, 2], [0]])
+    with pytest.raises(ValueError, match="none of which is of observations; give what"):
+        read(xr.DataArray([[0, 1]], dims=("chain", "draw")))
+
+
+def test_masked_partition_is_refused():
+    masked = np.ma.masked_equal([0, 0, 1, 2], 2)
+    for read in (credible_ball, partition_uncertainty):
+        with pytest.raises(ValueError, match="partition has masked entries; give every"):
+            read(np.array([[0, 0, 1, 1]]), masked)

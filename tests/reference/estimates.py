@@ -7,7 +7,7 @@ from scipy.special import gammaln
 
 
 def log_joint(family: Any, rows: np.ndarray, labels: np.ndarray, alpha: float) -> float:
-    """Log density of rows (n, D) and their partition, eq. (4)."""
+    """Log density of rows (n, D) and their partition, eq. (1.4)."""
     total = gammaln(alpha) - gammaln(alpha + len(labels))
     for k in np.unique(labels):
         members = rows[labels == k]

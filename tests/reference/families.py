@@ -12,11 +12,13 @@ References
 """
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from scipy import stats
 from scipy.special import gammaln, multigammaln
+
+from tests.reference.example import Draws, Example, per_column, scalar
 
 Parameters = dict[str, np.ndarray]
 
@@ -260,3 +262,76 @@ class MvNormal:
         cov = np.linalg.inv(precision[holes][:, holes])
         gap = row[~holes] - params["mu"][~holes]
         return params["mu"][holes] - cov @ precision[holes][:, ~holes] @ gap, cov
+
+
+# --- laws of the parameters, and examples -------------------------------------------------
+
+
+def normal_law(twin: Any, rows: np.ndarray, draws: Draws) -> np.ndarray:
+    """Probability integral transforms: mean, variance, and mean given variance."""
+    mu, kappa, a, b = twin.posterior(rows)
+    gap = draws["mu"] - mu
+    return np.column_stack(
+        [
+            stats.t.cdf(gap / np.sqrt(b / (a * kappa)), 2 * a),
+            stats.invgamma.cdf(draws["sigma"] ** 2, a, scale=b),
+            stats.norm.cdf(gap * np.sqrt(kappa) / draws["sigma"]),
+        ]
+    )
+
+
+def diag_normal_law(twin: Any, rows: np.ndarray, draws: Draws) -> np.ndarray:
+    """Those of every feature, and of the sum of squares over features, which ties them."""
+    columns = []
+    for j, feature in enumerate(twin.features):
+        own = {key: value[:, j] for key, value in draws.items()}
+        columns.append(normal_law(feature, rows[:, j], own))
+    squares = sum(stats.norm.ppf(column) ** 2 for column in columns)
+    return np.column_stack([*columns, stats.chi2.cdf(squares, len(columns))])
+
+
+def mv_normal_law(twin: Any, rows: np.ndarray, draws: Draws) -> np.ndarray:
+    """Those of projections of the mean, of the precision and of the covariance."""
+    mu, kappa, nu, psi = twin.posterior(rows)
+    d = len(mu)
+    gap, cov = draws["mu"] - mu, draws["cov"]
+    precision = np.linalg.inv(cov)
+    columns = [stats.chi2.cdf(kappa * np.einsum("si,sij,sj->s", gap, precision, gap), d)]
+    for v in (np.eye(d)[0], np.eye(d)[-1], np.cos(1.0 + np.arange(d))):
+        width = np.sqrt(v @ psi @ v / (kappa * (nu - d + 1)))
+        columns.append(stats.t.cdf(gap @ v / width, nu - d + 1))
+        inner = np.einsum("i,sij,j->s", v, precision, v) / (v @ np.linalg.solve(psi, v))
+        columns.append(stats.chi2.cdf(inner, nu))
+        outer = (v @ psi @ v) / np.einsum("i,sij,j->s", v, cov, v)
+        columns.append(stats.chi2.cdf(outer, nu - d + 1))
+    return np.column_stack(columns)
+
+
+def _mv_normal(n_features: int) -> dict[str, Any]:
+    psi0 = np.array([[1.2, 0.4, -0.2], [0.4, 1.6, 0.3], [-0.2, 0.3, 1.0]])
+    return {
+        "mu0": np.array([0.2, -0.1, 0.3])[:n_features],
+        "kappa0": 0.3,
+        "nu0": n_features + 2.5,
+        "psi0": psi0[:n_features, :n_features].copy(),
+    }
+
+
+EXAMPLES = {
+    "Normal": Example(
+        Normal,
+        scalar(mu0=0.2, kappa0=0.3, a0=2.0, b0=0.6),
+        normal_law,
+        n_features=(1,),
+        factor="b0",
+    ),
+    "DiagNormal": Example(
+        DiagNormal,
+        per_column(
+            mu0=[0.2, -0.1, 0.3], kappa0=[0.3, 0.5, 0.4], a0=[2.0, 2.5, 1.5], b0=[0.6, 0.9, 0.7]
+        ),
+        diag_normal_law,
+        factor="b0",
+    ),
+    "MvNormal": Example(MvNormal, _mv_normal, mv_normal_law, n_features=(1, 2, 3), factor="psi0"),
+}

@@ -1,7 +1,7 @@
 """Naive twins of the families whose clusters share something: the textbook in plain NumPy.
 
-Data `rows` have shape (n, D), D = 1 for `NormalMean`; n = 0 is legal.  Marginal likelihoods are
-densities of all rows at once and predictives those of one row, so each checks the other by the
+Data `rows` have shape (n, D), D = 1 for `NormalKnownSigma`; n = 0 is legal.  Marginal likelihoods
+are densities of all rows at once and predictives those of one row, so each checks the other by the
 chain rule.
 
 References
@@ -12,15 +12,26 @@ References
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from scipy import stats
 from scipy.special import gammaln
 
+from tests.reference.example import (
+    Draws,
+    Example,
+    as_positive,
+    as_times,
+    gamma_law,
+    per_column,
+    scalar,
+    uniforms_of,
+)
 from tests.reference.families import MvNormal, Parameters
 
 
-class NormalMean:
+class NormalKnownSigma:
     """mu ~ N(mu0, sigma0^2), x ~ N(mu, sigma^2) with a known sigma; parameter `mu`, a scalar."""
 
     def __init__(self, mu0: float, sigma0: float, sigma: float) -> None:
@@ -61,8 +72,8 @@ class NormalMean:
     def log_prior(self, params: Mapping[str, np.ndarray]) -> float:
         return float(stats.norm.logpdf(params["mu"], self.mu0, self.sigma0))
 
-    def restricted(self, features: np.ndarray) -> "NormalMean":
-        return NormalMean(self.mu0, self.sigma0, self.sigma)
+    def restricted(self, features: np.ndarray) -> "NormalKnownSigma":
+        return NormalKnownSigma(self.mu0, self.sigma0, self.sigma)
 
     def conditional(
         self, row: np.ndarray, holes: np.ndarray, params: Mapping[str, np.ndarray]
@@ -135,7 +146,7 @@ class SphericalNormal:
         return params["mu"][holes], params["sigma"] ** 2 * np.eye(np.count_nonzero(holes))
 
 
-class TiedNormal:
+class MvNormalKnownCov:
     """mu ~ N(mu0, cov / kappa0), x ~ N(mu, cov) with a known cov; parameter `mu` (D,)."""
 
     def __init__(self, mu0: np.ndarray, kappa0: float, cov: np.ndarray) -> None:
@@ -178,8 +189,8 @@ class TiedNormal:
         law = stats.multivariate_normal(self.mu0, self.cov / self.kappa0)
         return float(law.logpdf(params["mu"]))
 
-    def restricted(self, features: np.ndarray) -> "TiedNormal":
-        return TiedNormal(self.mu0[features], self.kappa0, self.cov[features][:, features])
+    def restricted(self, features: np.ndarray) -> "MvNormalKnownCov":
+        return MvNormalKnownCov(self.mu0[features], self.kappa0, self.cov[features][:, features])
 
     def conditional(
         self, row: np.ndarray, holes: np.ndarray, params: Mapping[str, np.ndarray]
@@ -189,18 +200,18 @@ class TiedNormal:
 
 
 class Gamma:
-    """rate ~ Gamma(a, b), x ~ Gamma(shape, rate) in each column, shape known; `rate` (D,)."""
+    """rate ~ Gamma(a0, b0), x ~ Gamma(shape, rate) in each column, shape known; `rate` (D,)."""
 
-    def __init__(self, shape: np.ndarray, a: np.ndarray, b: np.ndarray) -> None:
-        self.shape, self.a, self.b = (np.atleast_1d(value) for value in (shape, a, b))
+    def __init__(self, shape: np.ndarray, a0: np.ndarray, b0: np.ndarray) -> None:
+        self.shape, self.a0, self.b0 = (np.atleast_1d(value) for value in (shape, a0, b0))
 
     def posterior(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Hyperparameters given the data [3]_."""
-        return self.shape, self.a + len(rows) * self.shape, self.b + rows.sum(0)
+        return self.shape, self.a0 + len(rows) * self.shape, self.b0 + rows.sum(0)
 
     def log_marginal(self, rows: np.ndarray) -> float:
         k, a, b = self.posterior(rows)
-        ratios = gammaln(a) - gammaln(self.a) + self.a * np.log(self.b) - a * np.log(b)
+        ratios = gammaln(a) - gammaln(self.a0) + self.a0 * np.log(self.b0) - a * np.log(b)
         # x^(shape - 1) is 1 at zero if the shape is one.
         powers = np.where(k == 1.0, 0.0, (k - 1.0) * np.log(np.where(k == 1.0, 1.0, rows)))
         return float(ratios.sum() + (powers - gammaln(k)).sum())
@@ -217,23 +228,23 @@ class Gamma:
     def draw_rows(
         self, rng: np.random.Generator, params: Mapping[str, np.ndarray], n: int
     ) -> np.ndarray:
-        return rng.gamma(self.shape, 1.0 / params["rate"], (n, len(self.a)))
+        return rng.gamma(self.shape, 1.0 / params["rate"], (n, len(self.a0)))
 
     def log_density(self, rows: np.ndarray, params: Mapping[str, np.ndarray]) -> np.ndarray:
         return stats.gamma.logpdf(rows, self.shape, scale=1.0 / params["rate"]).sum(axis=1)
 
     def log_prior(self, params: Mapping[str, np.ndarray]) -> float:
-        return float(stats.gamma.logpdf(params["rate"], self.a, scale=1.0 / self.b).sum())
+        return float(stats.gamma.logpdf(params["rate"], self.a0, scale=1.0 / self.b0).sum())
 
     def restricted(self, features: np.ndarray) -> "Gamma":
-        return Gamma(self.shape[features], self.a[features], self.b[features])
+        return Gamma(self.shape[features], self.a0[features], self.b0[features])
 
 
 class Exponential(Gamma):
-    """rate ~ Gamma(a, b), x ~ Exponential(rate) in each column; parameter `rate` (D,)."""
+    """rate ~ Gamma(a0, b0), x ~ Exponential(rate) in each column; parameter `rate` (D,)."""
 
-    def __init__(self, a: np.ndarray, b: np.ndarray) -> None:
-        super().__init__(np.ones_like(np.atleast_1d(a)), a, b)
+    def __init__(self, a0: np.ndarray, b0: np.ndarray) -> None:
+        super().__init__(np.ones_like(np.atleast_1d(a0)), a0, b0)
 
     def log_predictive(self, row: np.ndarray, rows: np.ndarray) -> float:
         """A Lomax law, which unlike SciPy's beta prime has its limit at zero."""
@@ -241,4 +252,112 @@ class Exponential(Gamma):
         return float(stats.lomax.logpdf(row, a, scale=b).sum())
 
     def restricted(self, features: np.ndarray) -> "Exponential":
-        return Exponential(self.a[features], self.b[features])
+        return Exponential(self.a0[features], self.b0[features])
+
+
+class InverseGamma:
+    """scale ~ Gamma(a0, b0), x ~ InvGamma(shape, scale) by column, shape known; `scale` (D,)."""
+
+    def __init__(self, shape: np.ndarray, a0: np.ndarray, b0: np.ndarray) -> None:
+        self.shape, self.a0, self.b0 = (np.atleast_1d(value) for value in (shape, a0, b0))
+
+    def posterior(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Hyperparameters given the data [3]_."""
+        return self.shape, self.a0 + len(rows) * self.shape, self.b0 + (1.0 / rows).sum(0)
+
+    def log_marginal(self, rows: np.ndarray) -> float:
+        k, a, b = self.posterior(rows)
+        ratios = gammaln(a) - gammaln(self.a0) + self.a0 * np.log(self.b0) - a * np.log(b)
+        return float(ratios.sum() - ((k + 1.0) * np.log(rows) + gammaln(k)).sum())
+
+    def log_predictive(self, row: np.ndarray, rows: np.ndarray) -> float:
+        """1 / (b x) is of the beta prime distribution."""
+        k, a, b = self.posterior(rows)
+        return float((stats.betaprime.logpdf(1.0 / (row * b), k, a) - np.log(b * row**2)).sum())
+
+    def draw_parameters(self, rng: np.random.Generator, rows: np.ndarray, size: int) -> Parameters:
+        _, a, b = self.posterior(rows)
+        return {"scale": stats.gamma.rvs(a, scale=1.0 / b, size=(size, len(a)), random_state=rng)}
+
+    def draw_rows(
+        self, rng: np.random.Generator, params: Mapping[str, np.ndarray], n: int
+    ) -> np.ndarray:
+        size = (n, len(self.a0))
+        return stats.invgamma.rvs(self.shape, scale=params["scale"], size=size, random_state=rng)
+
+    def log_density(self, rows: np.ndarray, params: Mapping[str, np.ndarray]) -> np.ndarray:
+        return stats.invgamma.logpdf(rows, self.shape, scale=params["scale"]).sum(axis=1)
+
+    def log_prior(self, params: Mapping[str, np.ndarray]) -> float:
+        return float(stats.gamma.logpdf(params["scale"], self.a0, scale=1.0 / self.b0).sum())
+
+    def restricted(self, features: np.ndarray) -> "InverseGamma":
+        return InverseGamma(self.shape[features], self.a0[features], self.b0[features])
+
+
+# --- laws of the parameters, and examples -------------------------------------------------
+
+
+def known_sigma_law(twin: Any, rows: np.ndarray, draws: Draws) -> np.ndarray:
+    mu, sigma_mu, _ = twin.posterior(rows)
+    return stats.norm.cdf(draws["mu"], mu, sigma_mu)[:, None]
+
+
+def spherical_normal_law(twin: Any, rows: np.ndarray, draws: Draws) -> np.ndarray:
+    mu, kappa, a, b = twin.posterior(rows)
+    scaled = (draws["mu"] - mu) * np.sqrt(kappa) / draws["sigma"][:, None]
+    variance = stats.invgamma.cdf(draws["sigma"] ** 2, a, scale=b)
+    return uniforms_of(variance, *stats.norm.cdf(scaled).T)
+
+
+def known_cov_law(twin: Any, rows: np.ndarray, draws: Draws) -> np.ndarray:
+    mu, kappa, cov = twin.posterior(rows)
+    whitened = np.linalg.solve(np.linalg.cholesky(cov / kappa), (draws["mu"] - mu).T)
+    return uniforms_of(*stats.norm.cdf(whitened))
+
+
+_MU0 = np.array([0.2, -0.1, 0.3])
+_RATES = {"a0": [1.3, 0.9, 2.0], "b0": [0.8, 1.4, 0.6]}
+
+
+def _spherical_normal(n_features: int) -> dict[str, Any]:
+    return {"mu0": _MU0[:n_features].copy(), "kappa0": 0.3, "a0": 2.0, "b0": 0.9}
+
+
+def _known_cov(n_features: int) -> dict[str, Any]:
+    cov = np.array([[0.7, 0.2, -0.1], [0.2, 0.9, 0.15], [-0.1, 0.15, 0.6]])
+    cov = cov[:n_features, :n_features].copy()
+    return {"mu0": _MU0[:n_features].copy(), "kappa0": 0.3, "cov": cov}
+
+
+EXAMPLES = {
+    "NormalKnownSigma": Example(
+        NormalKnownSigma, scalar(mu0=0.2, sigma0=1.6, sigma=0.8), known_sigma_law, n_features=(1,)
+    ),
+    "SphericalNormal": Example(
+        SphericalNormal, _spherical_normal, spherical_normal_law, factor="b0"
+    ),
+    "MvNormalKnownCov": Example(MvNormalKnownCov, _known_cov, known_cov_law),
+    "Gamma": Example(
+        Gamma,
+        per_column(shape=[2.5, 1.6, 4.0], **_RATES),
+        gamma_law,
+        rows_from=as_positive,
+        factor="b0",
+    ),
+    "Exponential": Example(
+        Exponential,
+        per_column(**_RATES),
+        gamma_law,
+        rows_from=as_times,
+        has_kernels_of="Gamma",
+        factor="b0",
+    ),
+    "InverseGamma": Example(
+        InverseGamma,
+        per_column(shape=[2.5, 1.6, 4.0], **_RATES),
+        gamma_law,
+        rows_from=as_positive,
+        factor="b0",
+    ),
+}

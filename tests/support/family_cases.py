@@ -6,9 +6,18 @@ import numpy as np
 import pytest
 from scipy import linalg
 
-from pymc_dpsplit.components.declaration import Component
-from tests.support.datasets import DATASETS, HYPERPARAMETERS
-from tests.support.families import CONTINUOUS, DISCRETE, FAMILIES, GAUSSIAN, SINGLE, target_of
+from pymc_dpsplit.components.component_family import ComponentFamily
+from tests.support.datasets import DATASETS
+from tests.support.families import (
+    CONTINUOUS,
+    DISCRETE,
+    FAMILIES,
+    GAUSSIAN,
+    HYPERPARAMETERS,
+    SINGLE,
+    target_of,
+)
+from tests.support.quick import is_quick_family, slow_unless
 
 MANY = 8  # features, more than the small data sets have
 
@@ -16,7 +25,7 @@ MANY = 8  # features, more than the small data sets have
 class Case(NamedTuple):
     """A family with hyperparameters and rows, as declared, as kernels see it, and its twin."""
 
-    component: Component
+    component: ComponentFamily
     values: dict[str, np.ndarray]
     twin: Any
     rows: np.ndarray
@@ -32,8 +41,19 @@ def sizes_of(name: str) -> tuple[int, ...]:
     return (1,) if FAMILIES[name].component.row_ndim == 0 else (1, 2, 3, MANY)
 
 
+def may_share_a_variable(name: str) -> bool:
+    """Whether the density of rows may hold a variable."""
+    component = FAMILIES[name].component
+    kinds = [component.requirements[of] for of in component.likelihood_arguments]
+    return any(not kind.is_number for kind in kinds)
+
+
 CASES = [(name, n_features) for name in SINGLE for n_features in sizes_of(name)]
 over_cases = pytest.mark.parametrize(("name", "n_features"), CASES)
+# For tests that take thousands of draws by kernels: compiled, and slow but for the quick families.
+over_cases_of_quick = pytest.mark.parametrize(
+    ("name", "n_features"), slow_unless(lambda case: is_quick_family(case[0]), CASES)
+)
 over_continuous = pytest.mark.parametrize(
     ("name", "n_features"), [case for case in CASES if case[0] in CONTINUOUS]
 )
@@ -50,7 +70,7 @@ over_discrete = pytest.mark.parametrize(
 )
 over_shared = pytest.mark.parametrize(
     ("name", "n_features"),
-    [case for case in CASES if FAMILIES[case[0]].component.likelihood_arguments],
+    [case for case in CASES if may_share_a_variable(case[0])],
 )
 over_cases_by_column = pytest.mark.parametrize(
     ("name", "n_features"), [case for case in CASES if FAMILIES[case[0]].by_column]
@@ -73,7 +93,9 @@ def widened(value: Any, n_features: int) -> Any:
     if np.ndim(value) == 0 or len(value) == n_features:
         return value
     if np.ndim(value) == 1:
-        return np.resize(value, n_features) + 0.01 * np.arange(n_features)
+        wide = np.resize(value, n_features)
+        is_whole = (value == np.floor(value)).all()
+        return wide if is_whole else wide + 0.01 * np.arange(n_features)
     if (value == 0.0).any():
         longer = np.resize(value, (n_features, value.shape[1]))
         return np.where(longer > 0.0, longer + 0.01 * np.arange(n_features)[:, None], 0.0)
@@ -92,7 +114,7 @@ def case_of(name: str, rows: np.ndarray) -> Case:
     """Set up a family for rows (n, D), real ones that become rows of its own."""
     rows = FAMILIES[name].rows_from(rows)
     hyperparameters = hyperparameters_of(name, rows.shape[1])
-    component = FAMILIES[name].component(**hyperparameters).suited_to(rows)
+    component = FAMILIES[name].component(**hyperparameters).validate_rows(rows)
     values = component.check(component.hyperparameters, rows.shape[1])
     target = target_of(component, rows, 1.0)
     twin = FAMILIES[name].twin(**hyperparameters)

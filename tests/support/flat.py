@@ -9,6 +9,7 @@ import numpy as np
 
 from pymc_dpsplit.components import base
 from pymc_dpsplit.kernels.tiles import TILE
+from pymc_dpsplit.moves.partition_law import dirichlet_process
 from pymc_dpsplit.sampler import Target
 
 
@@ -20,7 +21,7 @@ class FlatPrior(NamedTuple):
 
 def flat_target(n_obs: int, alpha: float) -> Target:
     """Target without information in the data."""
-    return Target(FlatPrior(0.0), np.zeros((n_obs, 1)), alpha)
+    return Target(FlatPrior(0.0), np.zeros((n_obs, 1)), dirichlet_process(alpha))
 
 
 @base.implements(base.stats_size, FlatPrior)
@@ -38,7 +39,7 @@ def _tile_size(prior):
     return 1
 
 
-@base.implements(base.cache_size, FlatPrior)
+@base.implements(base.predictive_size, FlatPrior)
 def _cache_size(prior):
     return 1
 
@@ -74,17 +75,17 @@ def _mean_parameters(prior, stats, params):
     params[0] = 0.0
 
 
-@base.implements(base.fill_cache, FlatPrior)
+@base.implements(base.fill_predictive, FlatPrior)
 def _fill_cache(prior, stats, cache):
     cache[0] = stats[0]
 
 
-@base.implements(base.cache_add, FlatPrior)
+@base.implements(base.predictive_add, FlatPrior)
 def _cache_add(prior, data, i, cache):
     cache[0] += 1.0
 
 
-@base.implements(base.cache_remove, FlatPrior)
+@base.implements(base.predictive_remove, FlatPrior)
 def _cache_remove(prior, data, i, cache):
     cache[0] -= 1.0
     return True

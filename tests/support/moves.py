@@ -6,30 +6,31 @@ invariant.  A new move is one row here.
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 
 import numpy as np
 
 from pymc_dpsplit import sampler
-from pymc_dpsplit.moves import threaded_sweep as by_threads
-from pymc_dpsplit.moves.anchored import anchored_attempt
-from pymc_dpsplit.moves.assignment import next_sweep, slice_sweep
-from pymc_dpsplit.moves.collapsed import collapsed_scan, collapsed_sweep
-from pymc_dpsplit.moves.informed import informed_attempt
+from pymc_dpsplit.moves.collapsed.scan import collapsed_scan, collapsed_sweep
 from pymc_dpsplit.moves.measure import no_atoms
-from pymc_dpsplit.moves.side_by_side import Attempt, attempt_side_by_side, draw_attempts
+from pymc_dpsplit.moves.split_merge.anchored import anchored_attempt
+from pymc_dpsplit.moves.split_merge.informed import informed_attempt
+from pymc_dpsplit.moves.split_merge.side_by_side import Attempt, attempt_side_by_side, draw_attempts
+from pymc_dpsplit.moves.sweep import threaded_sweep as by_threads
+from pymc_dpsplit.moves.sweep.assignment import next_sweep, slice_sweep
 from tests.support.pruned import pruned_sweep
 
 Move = Callable[[sampler.Target, sampler.ChainState, np.random.Generator], sampler.ChainState]
 
 
 def sweep(compiled: Callable[..., np.ndarray]) -> Move:
-    """Adapt a sweep (prior, data, labels, stats, alpha, rng) -> stats."""
+    """Adapt a sweep (target, labels, stats, rng) -> stats."""
 
     def move(
         target: sampler.Target, state: sampler.ChainState, rng: np.random.Generator
     ) -> sampler.ChainState:
         labels = state.labels.copy()
-        stats = compiled(target.prior, target.data, labels, state.stats, target.alpha, rng)
+        stats = compiled(target, labels, state.stats, rng)
         return sampler.ChainState(labels, stats)
 
     return move
@@ -44,11 +45,11 @@ def attempt(compiled: Callable[..., np.ndarray]) -> Move:
     return sweep(counted)
 
 
-def overrelaxed_sweeps(prior, data, labels, stats, alpha, rng):
+def overrelaxed_sweeps(target, labels, stats, rng):
     """Three sweeps, of which the second and third follow the atoms of the one before."""
-    atoms = no_atoms(prior)
+    atoms = no_atoms(target.prior)
     for _ in range(3):
-        stats, atoms = next_sweep(prior, data, labels, stats, alpha, rng, atoms)
+        stats, atoms = next_sweep(target, labels, stats, rng, atoms)
     return stats
 
 
@@ -58,8 +59,8 @@ def kernel(name: str) -> Move:
     def move(
         target: sampler.Target, state: sampler.ChainState, rng: np.random.Generator
     ) -> sampler.ChainState:
-        plan = sampler.Plan(2, 2.0, np.arange(0, len(state.labels), 2))
-        return sampler.advance(sampler.KERNELS[name], target, state, rng, plan)[0]
+        schedule = sampler.Schedule(2, 2.0, np.arange(0, len(state.labels), 2))
+        return sampler.advance(name, target, state, rng, schedule)[0]
 
     return move
 
@@ -70,35 +71,36 @@ def partial_scan(
     """A collapsed scan of two thirds of the observations, then of the rest by slices."""
     rows = np.flatnonzero(np.arange(len(state.labels)) % 3 > 0)
 
-    def scan(prior, data, labels, stats, alpha, rng):
-        stats = collapsed_scan(prior, data, labels, stats, rows, alpha, rng)
-        return slice_sweep(prior, data, labels, stats, alpha, rng)
+    def scan(target, labels, stats, rng):
+        stats = collapsed_scan(target, labels, stats, rng, rows)
+        return slice_sweep(target, labels, stats, rng)
 
     return sweep(scan)(target, state, rng)
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    """Two threads for all tests of a process: to begin them costs more than a sweep."""
+    return ThreadPoolExecutor(2)
 
 
 def threaded_sweep(
     target: sampler.Target, state: sampler.ChainState, rng: np.random.Generator
 ) -> sampler.ChainState:
     """The sweep by a pool of threads."""
-    prior, data, alpha = target
-    labels = state.labels.copy()
-    with ThreadPoolExecutor(2) as pool:
-        stats, _ = by_threads.threaded_sweep(
-            prior, data, labels, state.stats, alpha, rng, no_atoms(prior), pool
-        )
+    labels, atoms = state.labels.copy(), no_atoms(target.prior)
+    stats, _ = by_threads.threaded_sweep(target, labels, state.stats, rng, atoms, _pool())
     return sampler.ChainState(labels, stats)
 
 
 def side_by_side(draw: Callable[[int, np.random.Generator], list[Attempt]]) -> Move:
     """Four split/merge attempts made from one partition by two threads."""
 
-    def made(prior, data, labels, stats, alpha, rng):
-        tally = np.zeros(4, np.int64)
-        with ThreadPoolExecutor(2) as pool:
-            return attempt_side_by_side(
-                prior, data, labels, stats, alpha, draw(4, rng), tally, pool, 4
-            )
+    def made(target, labels, stats, rng):
+        acceptance_counts = np.zeros(4, np.int64)
+        return attempt_side_by_side(
+            target, labels, stats, draw(4, rng), acceptance_counts, _pool(), 4
+        )
 
     return sweep(made)
 

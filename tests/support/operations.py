@@ -5,26 +5,26 @@ import numpy as np
 from pymc_dpsplit.components.base import (
     add_groups,
     add_row,
-    cache_add,
-    cache_remove,
-    cache_size,
     draw_parameters,
-    fill_cache,
     fill_log_density,
+    fill_predictive,
     load_tile,
     log_marginal,
     log_predictive,
     mean_parameters,
     overrelax_parameters,
     params_size,
+    predictive_add,
+    predictive_remove,
+    predictive_size,
     stats_size,
 )
 from pymc_dpsplit.components.optional import begin_tile
-from pymc_dpsplit.kernels.jit import kernel
+from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.tiles import TILE, fill_range, new_rows, new_scratch
 
 
-@kernel
+@jitted
 def stats_of(prior, data, members):
     """Statistics of the observations `members`."""
     out = np.zeros(stats_size(prior))
@@ -33,7 +33,7 @@ def stats_of(prior, data, members):
     return out
 
 
-@kernel
+@jitted
 def group_stats(prior, data, members, bounds):
     """Statistics of each group of `members`, (groups, S)."""
     out = np.zeros((bounds.shape[0] - 1, stats_size(prior)))
@@ -41,30 +41,30 @@ def group_stats(prior, data, members, bounds):
     return out
 
 
-@kernel
+@jitted
 def marginal_of(prior, out):
     return log_marginal(prior, out)
 
 
-@kernel
+@jitted
 def cache_of(prior, data, members):
     """Cache of the observations `members`, from their statistics."""
-    cache = np.zeros(cache_size(prior))
-    fill_cache(prior, stats_of(prior, data, members), cache)
+    cache = np.zeros(predictive_size(prior))
+    fill_predictive(prior, stats_of(prior, data, members), cache)
     return cache
 
 
-@kernel
+@jitted
 def enter(prior, data, i, cache):
-    cache_add(prior, data, i, cache)
+    predictive_add(prior, data, i, cache)
 
 
-@kernel
+@jitted
 def leave(prior, data, i, cache):
-    return cache_remove(prior, data, i, cache)
+    return predictive_remove(prior, data, i, cache)
 
 
-@kernel
+@jitted
 def predictives(prior, data, cache):
     """Log predictive density of every observation, (N,)."""
     out = np.empty(data.shape[0])
@@ -73,7 +73,7 @@ def predictives(prior, data, cache):
     return out
 
 
-@kernel
+@jitted
 def densities(prior, data, params):
     """Log density of every observation under one cluster, (N,)."""
     rows, tile = new_rows(), begin_tile(prior, data)
@@ -87,7 +87,7 @@ def densities(prior, data, params):
     return out
 
 
-@kernel
+@jitted
 def draws_of(prior, statistics, n_draws, rng):
     """Posterior draws of the parameters, (n_draws, P)."""
     out = np.empty((n_draws, params_size(prior)))
@@ -96,7 +96,7 @@ def draws_of(prior, statistics, n_draws, rng):
     return out
 
 
-@kernel
+@jitted
 def overrelaxed(prior, statistics, draws, rng):
     """Draws (n_draws, P) that follow `draws` by over-relaxation given the statistics."""
     out = draws.copy()
@@ -105,7 +105,7 @@ def overrelaxed(prior, statistics, draws, rng):
     return out
 
 
-@kernel
+@jitted
 def plug_in(prior, statistics):
     """The plug-in estimate, (1, P)."""
     out = np.empty((1, params_size(prior)))

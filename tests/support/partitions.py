@@ -76,7 +76,7 @@ def n_clusters_of(n: int) -> np.ndarray:
     return enumerate_partitions(n).max(axis=1).astype(np.int64) + 1
 
 
-def _subset_log_marginals(family: HasMarginal, rows: np.ndarray) -> np.ndarray:
+def subset_log_marginals(family: HasMarginal, rows: np.ndarray) -> np.ndarray:
     """Log marginal of every subset of the rows, (2^n,); bit i of the position means row i."""
     n = len(rows)
     table = np.zeros(2**n)
@@ -92,7 +92,7 @@ def exact_posterior(family: HasMarginal, rows: np.ndarray, alpha: float) -> np.n
     """
     n = len(rows)
     partitions = enumerate_partitions(n)
-    log_marginals = _subset_log_marginals(family, rows)
+    log_marginals = subset_log_marginals(family, rows)
     log_p = np.zeros(len(partitions))
     for k in range(n):
         block = partitions == k

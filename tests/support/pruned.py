@@ -7,8 +7,9 @@ import numpy as np
 
 from pymc_dpsplit import sampler
 from pymc_dpsplit.components.base import find_bounds
-from pymc_dpsplit.kernels.jit import kernel
-from pymc_dpsplit.moves.assignment import (
+from pymc_dpsplit.kernels.jit import jitted
+from pymc_dpsplit.moves.measure import no_atoms
+from pymc_dpsplit.moves.sweep.assignment import (
     assign_strips,
     begin_sweep,
     complete_atoms,
@@ -18,14 +19,13 @@ from pymc_dpsplit.moves.assignment import (
     renumber,
     total_strips,
 )
-from pymc_dpsplit.moves.measure import no_atoms
-from pymc_dpsplit.moves.pruning import Pruning
+from pymc_dpsplit.moves.sweep.pruning import Pruning
 
 # Large, so that observations are redrawn with all atoms now and then.
 SMALL = 2.0**-6
 
 
-@kernel
+@jitted
 def _force(found, small, slack):
     if found is None:
         return None
@@ -33,24 +33,22 @@ def _force(found, small, slack):
     return Pruning(bounds, math.log(0.5 * small), slack)
 
 
-@kernel
+@jitted
 def forced_pruning(prior, params, n_clusters, small, slack):
     """What `plan_pruning` would return if pruning always paid, with other margins."""
     return _force(find_bounds(prior, params, n_clusters), small, slack)
 
 
-@kernel
-def _sweep(prior, data, labels, stats, alpha, rng, small, slack):
-    n_obs = labels.shape[0]
-    log_weights, log_rest, params, caps, slice_key, label_key = begin_sweep(
-        prior, stats, n_obs, alpha, rng, no_atoms(prior)
+@jitted
+def _sweep(target, labels, stats, rng, small, slack):
+    prior, data, n_obs = target.prior, target.data, labels.shape[0]
+    log_weights, log_rest, params, slice_bounds, slice_key, label_key = begin_sweep(
+        target, labels, stats, rng, no_atoms(prior)
     )
-    lowest = lowest_slice(labels, caps, slice_key, new_counter())
-    _, params, reach = complete_atoms(
-        prior, log_weights, log_rest, params, n_obs, alpha, lowest, rng
-    )
+    lowest = lowest_slice(labels, slice_bounds, slice_key, new_counter())
+    _, params, reach = complete_atoms(target, rng, log_weights, log_rest, params, lowest)
     pruning = forced_pruning(prior, params, stats.shape[0], small, slack)
-    strip_stats = new_strip_stats(prior, n_obs, reach.caps.shape[0])
+    strip_stats = new_strip_stats(prior, n_obs, reach.slice_bounds.shape[0])
     assign_strips(
         prior,
         data,
@@ -74,15 +72,14 @@ def bounded(prior: Any, has_bounds: bool | None = True) -> Any:
 
 
 def pruned_sweep(
-    prior: Any,
-    data: np.ndarray,
+    target: sampler.Target,
     labels: np.ndarray,
     stats: np.ndarray,
-    alpha: float,
     rng: np.random.Generator,
 ) -> np.ndarray:
     """The sweep of `slice_sweep`, pruned."""
-    return _sweep(bounded(prior), data, labels, stats, alpha, rng, SMALL, SMALL)
+    target = target._replace(prior=bounded(target.prior))
+    return _sweep(target, labels, stats, rng, SMALL, SMALL)
 
 
 def uncertified_sweep(
@@ -90,6 +87,6 @@ def uncertified_sweep(
 ) -> sampler.ChainState:
     """A sweep that drops whatever is below sixteen times the present cluster, unchecked."""
     labels = state.labels.copy()
-    prior, data, alpha = target
-    stats = _sweep(bounded(prior), data, labels, state.stats, alpha, rng, 16.0, 0.0)
+    target = target._replace(prior=bounded(target.prior))
+    stats = _sweep(target, labels, state.stats, rng, 16.0, 0.0)
     return sampler.ChainState(labels, stats)

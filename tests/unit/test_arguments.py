@@ -11,6 +11,7 @@ import xarray as xr
 
 from pymc_dpsplit.components.arguments import (
     as_floats,
+    check_integer,
     positive_definite,
     positive_scalar,
     positive_vector,
@@ -66,6 +67,11 @@ BAD_NUMBERS = {
     "infinite": (-np.inf, "NaN or infinite"),
     "too large": (10**400, "entries that are not numbers"),
     "masked": (np.ma.masked_array([1, 2], [False, True]), "NaN or infinite"),
+    "set": ({1.0}, "is a set, whose entries have no order"),
+    "generator": ((x for x in [1.0]), "is a generator, which can be read only once"),
+    "Dataset": (xr.Dataset({"a": ("i", [1.0])}), "is a Dataset, which holds arrays by name"),
+    "no array": (pd.Interval(0, 1), "not numbers"),
+    "more digits than are printed": (10**5000, "mu0=<int> holds entries that are not numbers"),
     "long and not a number": (np.append(LONG, np.nan), r"<ndarray of shape \(101,\)> has NaN"),
 }
 
@@ -196,6 +202,13 @@ def test_truth_values_are_observations():
     np.testing.assert_array_equal(rows_of([True, False], 0), [[1.0], [0.0]])
 
 
+class Unreadable:
+    """What raises an error of its own where NumPy reads it."""
+
+    def __array__(self, *_, **__):
+        raise RuntimeError("closed")
+
+
 BAD_OBSERVED = {
     "ragged": ([[1, 2], [3]], 1, "observed is ragged: its rows differ in length"),
     "strings": (["1", "2"], 0, "observed has dtype <U1, which is not numeric"),
@@ -211,6 +224,13 @@ BAD_OBSERVED = {
     "column for scalars": ([[1.0], [2.0]], 0, r"shape \(2, 1\), but this component takes"),
     "empty": ([], 0, "empty"),
     "dict": ({}, 1, "not numbers"),
+    "set": ({1.0, 2.0}, 0, "observed is a set, whose entries have no order; give a list"),
+    "keys": ({1.0: 0}.keys(), 0, "observed is a dict_keys, whose entries have no order"),
+    "generator": ((x for x in [1.0]), 0, "observed is a generator, which can be read only once"),
+    "map": (map(float, "12"), 0, "observed is a map, which can be read only once"),
+    "Dataset": (xr.Dataset({"a": ("i", [1.0])}), 0, "is a Dataset, which holds arrays by name"),
+    "DataTree": (xr.DataTree(), 0, "is a DataTree, which holds arrays by name"),
+    "unreadable": (Unreadable(), 0, "is a Unreadable, which is no array .RuntimeError."),
 }
 
 
@@ -221,3 +241,11 @@ def test_bad_observations_are_one_sentence(fault):
         rows_of(observed, row_ndim)
     assert str(raised.value).startswith("observed ")
     assert_one_sentence(str(raised.value))
+
+
+@pytest.mark.parametrize("value", [0, 1.0, True, None, "1", [1], 2**63, 10**400])
+def test_integer_is_one_that_kernels_count_to(value):
+    with pytest.raises(ValueError, match=r"attempts=.* is out of range") as raised:
+        check_integer("attempts", value, 1)
+    assert_one_sentence(str(raised.value))
+    check_integer("attempts", 2**63 - 1, 1)

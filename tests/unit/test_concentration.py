@@ -99,11 +99,13 @@ def chain_of(width: float, skewed: bool, rng: np.random.Generator) -> np.ndarray
     return np.array(drawn[::10])
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("width", [0.1, 1.0, 50.0])
 def test_slice_sampler_keeps_the_law(width, rng):
     assert stats.kstest(chain_of(width, False, rng), stats.gamma(2.0).cdf).pvalue > LEVEL
 
 
+@pytest.mark.compiled
 @pytest.mark.control
 def test_wrong_slice_sampler_is_caught(rng):
     assert stats.kstest(chain_of(1.0, True, rng), stats.gamma(2.0).cdf).pvalue < LEVEL

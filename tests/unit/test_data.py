@@ -2,8 +2,14 @@
 
 import copy
 import gc
+import os
 import pickle
+import signal
+import subprocess
+import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +21,11 @@ from pymc_dpsplit.data.blocks import (
     blocks_of,
     column_means,
     count_where,
-    holes_of,
+    missing_index_of,
     moments_of,
 )
 from pymc_dpsplit.data.fixed_rows import fixed, memory_map_of, read_only
-from pymc_dpsplit.data.spool import is_chunked, spooled
+from pymc_dpsplit.data.spool import is_chunked, remove_stale, spooled
 from tests.support.chunked import Chunked
 
 ROWS = np.random.default_rng(3).normal(size=(1000, 7)) * 3.0 + 1e4
@@ -65,7 +71,7 @@ def test_what_is_summed_in_blocks(dtype, small_blocks):
     mean, variance = moments_of(rows)
     np.testing.assert_allclose(mean, np.nanmean(expected, axis=0), rtol=1e-14)
     np.testing.assert_allclose(variance, np.nanvar(expected, axis=0), rtol=1e-10)
-    np.testing.assert_array_equal(holes_of(rows), [[5, 999], [2, 0]])
+    np.testing.assert_array_equal(missing_index_of(rows), [[5, 999], [2, 0]])
     assert count_where(np.isnan, rows) == 2
     np.testing.assert_allclose(
         column_means(rows[6:900]), expected[6:900].mean(0, dtype=np.float64), rtol=1e-14
@@ -177,7 +183,7 @@ def test_spooled_array_is_read_once_in_order(chunks, temporary, small_blocks):
 def test_spooled_file_goes_with_the_array(temporary):
     rows = rows_of(Chunked(ROWS, (100, 7)), 1)
     (folder,) = temporary.iterdir()
-    assert [path.stat().st_size for path in folder.iterdir()] == [ROWS.nbytes]
+    assert (folder / "rows").stat().st_size == ROWS.nbytes
     again = pickle.loads(pickle.dumps(fixed(rows)))
     np.testing.assert_array_equal(again, ROWS)
     del rows
@@ -190,6 +196,92 @@ def test_spooled_file_goes_if_reading_fails(temporary):
     with pytest.raises(OSError, match="chunk is damaged"):
         spooled(source, np.dtype(np.float64))
     assert list(temporary.iterdir()) == []
+
+
+# The package is named and not imported: what is needed of it is the spool alone.
+OTHER = """
+import os, sys, time, types
+sys.path.insert(0, sys.argv[1])
+package = types.ModuleType("pymc_dpsplit")
+package.__path__ = [os.path.join(sys.argv[1], "pymc_dpsplit")]
+sys.modules["pymc_dpsplit"] = package
+import numpy as np
+from pymc_dpsplit.data.spool import spooled
+
+rows = spooled(np.ones((100, 7)), np.dtype(float))
+if sys.argv[2] == "fork" and os.fork() == 0:
+    print("ready", flush=True)
+    sys.stdin.read(1)
+    print(rows.sum(), flush=True)
+else:
+    if sys.argv[2] != "fork":
+        print("ready", flush=True)
+    time.sleep(60)
+"""
+
+
+@contextmanager
+def other_spool(temporary: Path, task: str = "wait") -> Iterator[subprocess.Popen]:
+    """Another process, that has a spooled array when this yields."""
+    command = [sys.executable, "-c", OTHER, str(Path(__file__).resolve().parents[2]), task]
+    pipe = subprocess.PIPE
+    environment = {**os.environ, "TMPDIR": str(temporary), "TEMP": str(temporary)}
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment) as process:
+        try:
+            assert process.stdout.readline() == "ready\n"
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)])
+def test_spooled_file_of_a_killed_process_goes_with_the_next(number, temporary):
+    with other_spool(temporary) as process:
+        (theirs,) = temporary.iterdir()
+        rows = spooled(ROWS, np.dtype(np.float64))
+        (ours,) = set(temporary.iterdir()) - {theirs}
+        process.send_signal(number)
+        process.wait()
+    assert theirs.exists()
+    again = spooled(ROWS, np.dtype(np.float64))
+    assert not theirs.exists()
+    assert ours.exists()
+    np.testing.assert_array_equal(rows, again)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+def test_forked_process_still_reads_what_its_owner_spooled(temporary):
+    with other_spool(temporary, "fork") as process:
+        process.kill()
+        process.wait()
+        remove_stale()
+        assert len(list(temporary.iterdir())) == 1
+        process.stdin.write("x")
+        process.stdin.close()
+        assert process.stdout.readline() == "700.0\n"
+        assert process.stdout.read() == ""  # until the child has ended
+    remove_stale()
+    assert list(temporary.iterdir()) == []
+
+
+@pytest.mark.parametrize("whose", ["host", "user", "nobody", "link"])
+def test_spooled_files_of_others_stay(whose, temporary, tmp_path, monkeypatch):
+    with other_spool(temporary) as process:
+        (theirs,) = temporary.iterdir()
+        process.kill()
+        process.wait()
+    if whose == "host":
+        (theirs / "owner").write_text("elsewhere")
+    elif whose == "user":
+        uid = os.getuid()
+        monkeypatch.setattr(os, "getuid", lambda: uid + 1)
+    elif whose == "nobody":
+        (theirs / "owner").unlink()
+    else:
+        theirs.rename(tmp_path / theirs.name)
+        theirs.symlink_to(tmp_path / theirs.name)
+    remove_stale()
+    assert (theirs / "rows").exists()
 
 
 TYPES = {

@@ -8,9 +8,9 @@ import pytensor
 import pytensor.tensor as pt
 import pytest
 
-from pymc_dpsplit.components.given import given
+from pymc_dpsplit.components.fixed_hyperparameters import with_values
 from pymc_dpsplit.variables.base_density import base_log_density
-from pymc_dpsplit.variables.natural import natural_at
+from pymc_dpsplit.variables.graph_parameters import graph_parameters_at
 from tests.support.families import FAMILIES, SINGLE
 from tests.support.family_cases import (
     Case,
@@ -50,8 +50,8 @@ def padded(parameters: dict[str, np.ndarray]) -> list[np.ndarray]:
 
 def log_base_of(case: Case, parameters: dict[str, np.ndarray]) -> np.ndarray:
     """Evaluate the graph of the base density, (K,)."""
-    natural = case.component.natural(parameters)
-    symbols = {key: pt.as_tensor(value) for key, value in natural.items()}
+    graph_parameters = case.component.graph_parameters(parameters)
+    symbols = {key: pt.as_tensor(value) for key, value in graph_parameters.items()}
     values = {key: pt.as_tensor(value) for key, value in case.values.items()}
     return evaluate(case.component.log_base(symbols, values, pt))
 
@@ -64,12 +64,14 @@ def test_natural_parameters_have_their_shapes(
     name: str, n_features: int, rng: np.random.Generator
 ) -> None:
     case = case_of(name, rows_of("overlapping", n_features))
-    natural = case.component.natural(case.component.draw_base(rng, case.values, N_CLUSTERS))
-    assert list(natural) == list(case.component.natural_ndims)
-    for key, ndim in case.component.natural_ndims.items():
+    graph_parameters = case.component.graph_parameters(
+        case.component.draw_base(rng, case.values, N_CLUSTERS)
+    )
+    assert list(graph_parameters) == list(case.component.graph_ndims)
+    for key, ndim in case.component.graph_ndims.items():
         of_one = case.component.shape_of(key, ndim, n_features)
-        assert natural[key].shape == (N_CLUSTERS, *of_one)
-        assert natural[key].dtype == np.float64
+        assert graph_parameters[key].shape == (N_CLUSTERS, *of_one)
+        assert graph_parameters[key].dtype == np.float64
 
 
 @pytest.mark.parametrize("n_clusters", [0, 1, N_CLUSTERS, N_ROWS, N_ROWS + 2])
@@ -81,8 +83,8 @@ def test_rows_not_in_use_repeat_the_first(
     n_legal = min(max(n_clusters, 1), N_ROWS)
     drawn = case.component.draw_base(rng, case.values, n_legal)
     inputs = [pt.as_tensor(value) for value in padded(drawn)]
-    graphs = natural_at(case.component, pt.as_tensor(n_clusters), inputs)
-    wanted = case.component.natural(drawn)
+    graphs = graph_parameters_at(case.component, pt.as_tensor(n_clusters), inputs)
+    wanted = case.component.graph_parameters(drawn)
     assert list(graphs) == list(wanted)
     source = np.where(np.arange(N_ROWS) < n_legal, np.arange(N_ROWS), 0)
     for key, graph in graphs.items():
@@ -186,12 +188,12 @@ def test_gradient_in_cluster_parameters_is_refused_when_it_is_computed(
 def rows_and_clusters(
     case: Case, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Rows as the family takes them, labels, cluster parameters, natural ones of each row."""
+    """Rows as the family takes them, labels, cluster parameters, those as graphs read them."""
     parameters = case.component.draw_base(rng, case.values, N_CLUSTERS)
     labels = rng.integers(0, N_CLUSTERS, len(case.rows))
-    natural = case.component.natural(parameters)
+    graph_parameters = case.component.graph_parameters(parameters)
     rows = case.rows if case.component.row_ndim else case.rows[:, 0]
-    return rows, labels, parameters, {key: value[labels] for key, value in natural.items()}
+    return rows, labels, parameters, {key: value[labels] for key, value in graph_parameters.items()}
 
 
 def twin_densities(
@@ -207,13 +209,15 @@ def test_log_density_of_rows_matches_the_twin(
     name: str, n_features: int, rng: np.random.Generator
 ) -> None:
     case = case_of(name, rows_of("separated", n_features))
-    rows, labels, parameters, natural = rows_and_clusters(case, rng)
+    rows, labels, parameters, graph_parameters = rows_and_clusters(case, rng)
     twins = twin_densities(case, rows, labels, parameters)
-    symbols = {key: pt.as_tensor(value) for key, value in natural.items()}
+    symbols = {key: pt.as_tensor(value) for key, value in graph_parameters.items()}
     ours = evaluate(case.component.log_density(pt.as_tensor(rows), symbols, pt))
     np.testing.assert_allclose(ours, twins, rtol=1e-9, atol=1e-9)
     # The same in numbers.
-    np.testing.assert_allclose(case.component.log_density(rows, natural, np), ours, rtol=1e-12)
+    np.testing.assert_allclose(
+        case.component.log_density(rows, graph_parameters, np), ours, rtol=1e-12
+    )
 
 
 @pytest.mark.parametrize("wrong", [0.0, 0.3])
@@ -223,11 +227,11 @@ def test_density_reads_what_it_is_given(
 ) -> None:
     """Not what the family was declared with, which may be a variable by then."""
     case = case_of(name, rows_of("separated", n_features))
-    rows, labels, parameters, natural = rows_and_clusters(case, rng)
-    symbols = {key: pt.as_tensor(value) for key, value in natural.items()}
+    rows, labels, parameters, graph_parameters = rows_and_clusters(case, rng)
+    symbols = {key: pt.as_tensor(value) for key, value in graph_parameters.items()}
     values = {key: pt.as_tensor(value).type(key) for key, value in case.values.items()}
-    bare = given(case.component, dict.fromkeys(values, "not a number"))
-    graph = given(bare, values).log_density(pt.as_tensor(rows), symbols, pt)
+    bare = with_values(case.component, dict.fromkeys(values, "not a number"))
+    graph = with_values(bare, values).log_density(pt.as_tensor(rows), symbols, pt)
     names = case.component.likelihood_arguments
     inputs = [values[key] for key in names]
     slopes = pt.grad(graph.sum(), inputs)
@@ -253,9 +257,9 @@ def test_gradient_of_log_density_in_rows(
     name: str, n_features: int, rng: np.random.Generator
 ) -> None:
     case = case_of(name, rows_of("separated", n_features))
-    rows, labels, parameters, natural = rows_and_clusters(case, rng)
+    rows, labels, parameters, graph_parameters = rows_and_clusters(case, rng)
     symbol = pt.as_tensor(rows).type("rows")
-    symbols = {key: pt.as_tensor(value) for key, value in natural.items()}
+    symbols = {key: pt.as_tensor(value) for key, value in graph_parameters.items()}
     graph = case.component.log_density(symbol, symbols, pt)
     gradient = pytensor.function([symbol], pt.grad(graph.sum(), symbol), mode=PLAIN)(rows)
     assert gradient.shape == rows.shape

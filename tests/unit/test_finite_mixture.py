@@ -16,7 +16,7 @@ from pymc_dpsplit.variables.log_density import log_mixture_density
 from tests.support.families import FAMILIES, component_of, dataset_of
 from tests.support.statistics import LEVEL
 
-N_FEATURES = {"Normal": 1, "NormalMean": 1, "Bernoulli": 3, "Categorical": 3}
+N_FEATURES = {"Normal": 1, "NormalKnownSigma": 1, "Bernoulli": 3, "Categorical": 3}
 WITH_A_FORM = [name for name, row in FAMILIES.items() if row.component in FORMS]
 CASES = [(name, kind) for name in WITH_A_FORM for kind in ("dirichlet", "stick")]
 ALPHA = 0.7
@@ -30,13 +30,13 @@ def declare(family, kind="dirichlet", n_components=3, alpha=ALPHA):
     with pm.Model() as model:
         dps.finite_mixture(
             "x",
-            n_components,
+            alpha,
             component,
+            n_components=n_components,
             observed=rows if component.row_ndim else rows[:, 0],
             weights=kind,
-            alpha=alpha,
         )
-    return model, component.suited_to(rows), rows
+    return model, component.validate_rows(rows), rows
 
 
 def measure_at(model, component):
@@ -90,7 +90,7 @@ def log_prior(model, component, kind, hyperparameters, n_features):
     ]
     measure = at(as_point(q))
     parameters = {name: measure[name] for name in component.parameters}
-    base = component.log_base(component.natural(parameters), values, pt)
+    base = component.log_base(component.graph_parameters(parameters), values, pt)
     expected = (
         np.linalg.slogdet(np.array(jacobian))[1]
         + pytensor.function([], base, mode=MODE)().sum()
@@ -164,7 +164,9 @@ def test_start_suits_data_of_any_scale(scale):
     for factor in (1.0, scale):
         data = factor * rows
         with pm.Model() as model:
-            dps.finite_mixture("x", 3, dps.MvNormal.from_data(data), observed=data)
+            dps.finite_mixture(
+                "x", 1.0, dps.MvNormal.from_data(data), n_components=3, observed=data
+            )
         log_p = model.compile_logp(vars=[model["x"]], mode=MODE)(model.initial_point())
         densities.append(log_p + data.size * np.log(factor))
     assert np.isclose(*densities)
@@ -174,7 +176,11 @@ def test_start_suits_data_of_any_scale(scale):
 def test_start_is_finite_with_ties_and_more_components_than_rows(n_components):
     with pm.Model() as model:
         dps.finite_mixture(
-            "x", n_components, dps.Normal(0, 0.1, 2, 1), observed=[1.0, 1.0, 1.0, 4.0]
+            "x",
+            1.0,
+            dps.Normal(0, 0.1, 2, 1),
+            n_components=n_components,
+            observed=[1.0, 1.0, 1.0, 4.0],
         )
     point = model.initial_point()
     assert np.isfinite(model.compile_logp(mode=MODE)(point))
@@ -207,7 +213,9 @@ def test_dimensions_and_hyperpriors():
     with pm.Model(coords={"obs_id": range(len(rows)), "side": ["a", "b"]}) as model:
         alpha, scale = pm.Gamma("alpha", 2, 4), pm.Gamma("scale", 2, 2)
         component = dps.MvNormal([0.0, 0.0], pm.Gamma("kappa0", 2, 4), 4.0, scale * np.eye(2))
-        dps.finite_mixture("x", 3, component, observed=rows, alpha=alpha, dims=("obs_id", "side"))
+        dps.finite_mixture(
+            "x", alpha, component, n_components=3, observed=rows, dims=("obs_id", "side")
+        )
     assert model.named_vars_to_dims["x"] == ("obs_id", "side")
     assert model.named_vars_to_dims["x_cov"] == ("x_cluster", "side", "side_bis")
     point = model.initial_point()
@@ -229,7 +237,12 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_faults_are_named(fault):
     changed, message = FAULTS[fault]
-    given = {"n_components": 2, "component": dps.Normal(0, 0.1, 2, 1), "observed": [0.0, 1.0]}
+    given = {
+        "alpha": 1.0,
+        "component": dps.Normal(0, 0.1, 2, 1),
+        "n_components": 2,
+        "observed": [0.0, 1.0],
+    }
     with pm.Model() as model, pytest.raises(ValueError, match=message):
         dps.finite_mixture("x", **{**given, **changed})
     assert not model.named_vars
@@ -237,4 +250,4 @@ def test_faults_are_named(fault):
 
 def test_outside_a_model_is_named():
     with pytest.raises(ValueError, match="declared outside a model"):
-        dps.finite_mixture("x", 2, dps.Normal(0, 0.1, 2, 1), observed=[0.0])
+        dps.finite_mixture("x", 1.0, dps.Normal(0, 0.1, 2, 1), n_components=2, observed=[0.0])

@@ -15,14 +15,15 @@ from pymc_dpsplit.components.base import fill_log_density, load_tile
 from pymc_dpsplit.components.optional import begin_tile, fill_by_table, find_table
 from pymc_dpsplit.components.sparse_counts import compressed, rows_of_sparse
 from pymc_dpsplit.data.sparse_rows import as_array, column_totals, row_totals
-from pymc_dpsplit.kernels.jit import kernel
+from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.sparse_sums import WIDTH, fill_sums, fill_sums_plainly, sum_entries
 from pymc_dpsplit.kernels.special import log_rising
 from pymc_dpsplit.kernels.tiles import TILE, fill_range, new_rows, new_scratch
-from pymc_dpsplit.moves.assignment import slice_sweep
-from pymc_dpsplit.moves.density import fill_log_mixture, log_prior_predictive
 from pymc_dpsplit.moves.measure import no_atoms
-from pymc_dpsplit.moves.threaded_sweep import threaded_sweep
+from pymc_dpsplit.moves.partition_law import dirichlet_process
+from pymc_dpsplit.moves.sweep.assignment import slice_sweep
+from pymc_dpsplit.moves.sweep.density import fill_log_mixture, log_prior_predictive
+from pymc_dpsplit.moves.sweep.threaded_sweep import threaded_sweep
 from tests.support.pruned import pruned_sweep
 
 
@@ -41,7 +42,7 @@ def target_of(observed: Any, beta: Any = 0.3) -> sampler.Target:
     prior = component.prior(
         component.check(component.hyperparameters, n_columns), np.zeros(n_columns)
     )
-    return sampler.Target(prior, component.arranged(rows), 1.0)
+    return sampler.Target(prior, component.arranged(rows), dirichlet_process(1.0))
 
 
 # --- the sparse form ----------------------------------------------------------------------
@@ -124,7 +125,7 @@ def test_vector_code_does_what_the_plain_code_does(rng: np.random.Generator) -> 
         )
 
 
-@kernel
+@jitted
 def _fill(indptr, indices, values, rows, table, out):
     fill_sums(indptr, indices, values, rows, table, out)
 
@@ -144,7 +145,7 @@ def test_log_rising_factorial(a: float, n: float) -> None:
 # --- densities ----------------------------------------------------------------------------
 
 
-@kernel
+@jitted
 def _one_by_one(prior, data, params, out):
     rows, tile, scratch = new_rows(), begin_tile(prior, data), new_scratch(4)
     for first in range(0, data.shape[0], TILE):
@@ -154,7 +155,7 @@ def _one_by_one(prior, data, params, out):
             fill_log_density(prior, tile, params[k], out[first // TILE, k], scratch)
 
 
-@kernel
+@jitted
 def _at_once(prior, data, params, out):
     fill_by_table(prior, data, 0, data.shape[0], find_table(prior, params), out)
 
@@ -200,7 +201,7 @@ def test_sweep_by_table_and_cluster_by_cluster_draw_the_same_labels(
     for sweep in (slice_sweep, pruned_sweep):
         labels, stats, own = start.labels.copy(), start.stats, np.random.default_rng(5)
         for _ in range(5):
-            stats = sweep(target.prior, target.data, labels, stats, 1.0, own)
+            stats = sweep(target, labels, stats, own)
         found.append((labels, stats))
     np.testing.assert_array_equal(found[0][0], found[1][0])
     np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-12)
@@ -224,12 +225,10 @@ def test_threads_draw_what_one_thread_draws(rng: np.random.Generator) -> None:
     target = target_of(counts)
     start = sampler.start(target, rng, 8)
     alone, labels = np.random.default_rng(4), start.labels.copy()
-    stats = slice_sweep(target.prior, target.data, labels, start.stats, 1.0, alone)
+    stats = slice_sweep(target, labels, start.stats, alone)
     with ThreadPoolExecutor(3) as pool:
         ours, atoms = start.labels.copy(), no_atoms(target.prior)
         again = np.random.default_rng(4)
-        shared, _ = threaded_sweep(
-            target.prior, target.data, ours, start.stats, 1.0, again, atoms, pool
-        )
+        shared, _ = threaded_sweep(target, ours, start.stats, again, atoms, pool)
     np.testing.assert_array_equal(ours, labels)
     np.testing.assert_array_equal(shared, stats)

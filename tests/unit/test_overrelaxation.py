@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from pymc_dpsplit import sampler
-from pymc_dpsplit.kernels.jit import kernel
+from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.overrelaxation import overrelax_log_gamma, overrelax_normal
 from pymc_dpsplit.moves.measure import Atoms, draw_measure, no_atoms, redraw_measure
 from tests.support.families import component_of, target_of
@@ -17,7 +17,7 @@ N_DRAWS = 20_000
 ALPHA = 1.7
 
 
-@kernel
+@jitted
 def normals_after(x, rng):
     out = np.empty_like(x)
     for s in range(x.shape[0]):
@@ -25,7 +25,7 @@ def normals_after(x, rng):
     return out
 
 
-@kernel
+@jitted
 def log_gammas_after(shape, y, rng):
     out = np.empty_like(y)
     for s in range(y.shape[0]):
@@ -33,7 +33,7 @@ def log_gammas_after(shape, y, rng):
     return out
 
 
-@kernel
+@jitted
 def proposals_after(shape, y, rng):
     """What `overrelax_log_gamma` proposes, all of it accepted."""
     out = np.empty_like(y)
@@ -84,16 +84,16 @@ def three_clusters(rng: np.random.Generator) -> tuple[sampler.Target, np.ndarray
     return target, sampler.resume(target, labels).stats
 
 
-@kernel
-def measures_after(prior, statistics, alpha, n_draws, changed, rng):
+@jitted
+def measures_after(target, statistics, n_draws, changed, rng):
     """Weights, remainder last, and first parameters of measures and of those that follow them."""
     n_clusters = statistics.shape[0]
     weights = np.empty((2, n_draws, n_clusters + 1))
     firsts = np.empty((2, n_draws, n_clusters))
     for s in range(n_draws):
-        log_weights, log_rest, params = draw_measure(prior, statistics, alpha, rng)
+        log_weights, log_rest, params = draw_measure(target, statistics, rng)
         atoms = Atoms(statistics, log_weights, params)
-        after = redraw_measure(prior, changed, alpha, rng, atoms)
+        after = redraw_measure(target, changed, rng, atoms)
         for j, (log_w, log_r, theta) in enumerate(((log_weights, log_rest, params), after)):
             weights[j, s, :n_clusters] = np.exp(log_w)
             weights[j, s, n_clusters] = math.exp(log_r)
@@ -108,12 +108,12 @@ def dirichlet_p_value(shares: np.ndarray, masses: np.ndarray) -> float:
     )
 
 
+@pytest.mark.compiled
 def test_weights_stay_dirichlet(
     three_clusters: tuple[sampler.Target, np.ndarray], rng: np.random.Generator
 ) -> None:
     target, statistics = three_clusters
-    arguments = (target.prior, statistics, ALPHA, N_DRAWS, statistics, rng)
-    weights, firsts = measures_after(*arguments)
+    weights, firsts = measures_after(target, statistics, N_DRAWS, statistics, rng)
     masses = np.append(statistics[:, 0], ALPHA)
     assert dirichlet_p_value(weights[1], masses) > LEVEL
     assert dirichlet_p_value(weights[1], masses + np.array([0.5, 0.0, 0.0, 0.0])) < LEVEL  # control
@@ -129,7 +129,7 @@ def test_changed_clusters_are_drawn_anew(
     target, statistics = three_clusters
     changed = statistics.copy()
     changed[1, 2] += 0.1
-    _, firsts = measures_after(target.prior, statistics, ALPHA, 4000, changed, rng)
+    _, firsts = measures_after(target, statistics, 4000, changed, rng)
     correlations = [stats.pearsonr(*firsts[:, :, k]).statistic for k in range(3)]
     assert correlations[0] < -0.2
     assert correlations[2] < -0.7
@@ -140,8 +140,8 @@ def test_without_atoms_all_are_drawn_anew(
     three_clusters: tuple[sampler.Target, np.ndarray],
 ) -> None:
     target, statistics = three_clusters
-    fresh = draw_measure(target.prior, statistics, ALPHA, np.random.default_rng(3))
+    fresh = draw_measure(target, statistics, np.random.default_rng(3))
     rng = np.random.default_rng(3)
-    redrawn = redraw_measure(target.prior, statistics, ALPHA, rng, no_atoms(target.prior))
+    redrawn = redraw_measure(target, statistics, rng, no_atoms(target.prior))
     for ours, theirs in zip(fresh, redrawn, strict=True):
         np.testing.assert_array_equal(ours, theirs)

@@ -10,7 +10,8 @@ from pymc_dpsplit import sampler
 from pymc_dpsplit.components.prior_counts import mean_gain, prior_counts
 from pymc_dpsplit.components.sparse_counts import compressed
 from pymc_dpsplit.data.sparse_rows import column_totals
-from pymc_dpsplit.plan import make_plan
+from pymc_dpsplit.moves.partition_law import dirichlet_process
+from pymc_dpsplit.step.schedule import make_schedule
 
 N, V = 240, 120
 
@@ -30,7 +31,7 @@ def shares_of(rows: np.ndarray) -> np.ndarray:
 
 
 def total_of(rows: np.ndarray) -> float:
-    return float(dps.Multinomial.from_data(rows).hyperparameters["beta"].sum())
+    return float(dps.Multinomial.from_data(rows).hyperparameters["a0"].sum())
 
 
 def test_gain_is_that_of_densities(rng: np.random.Generator) -> None:
@@ -77,13 +78,13 @@ def test_rows_too_short_to_gain_enough_gain_what_they_can() -> None:
 def test_sparse_rows_and_rows_without_counts(rng: np.random.Generator) -> None:
     rows, _ = bursty_rows(rng)
     of_array, of_matrix = (
-        dps.Multinomial.from_data(x).hyperparameters["beta"] for x in (rows, sparse.csr_array(rows))
+        dps.Multinomial.from_data(x).hyperparameters["a0"] for x in (rows, sparse.csr_array(rows))
     )
     np.testing.assert_array_equal(of_array, of_matrix)
     assert (of_array > 0).all()
-    empty = dps.Multinomial.from_data(np.zeros((3, 2))).hyperparameters["beta"]
+    empty = dps.Multinomial.from_data(np.zeros((3, 2))).hyperparameters["a0"]
     np.testing.assert_allclose(empty, 0.5)
-    assert (dps.Multinomial.from_data([[5, 1]]).hyperparameters["beta"] > 0).all()
+    assert (dps.Multinomial.from_data([[5, 1]]).hyperparameters["a0"] > 0).all()
 
 
 def labels_under(beta: np.ndarray, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -91,18 +92,19 @@ def labels_under(beta: np.ndarray, rows: np.ndarray, rng: np.random.Generator) -
     component = dps.Multinomial(beta)
     values = component.check(component.hyperparameters, rows.shape[1])
     prior = component.prior(values, np.zeros(rows.shape[1]))
-    target = sampler.Target(prior, component.arranged(rows), 1.0)
+    target = sampler.Target(prior, component.arranged(rows), dirichlet_process(1.0))
     state = sampler.start(target, rng, 1)
     for iteration in range(60):
-        plan = make_plan("exact", target, state)._replace(n_iterations=1)
-        form = sampler.GREEDY if iteration < 30 else sampler.KERNELS["exact"]
-        state, _ = sampler.advance(form, target, state, rng, plan)
+        schedule = make_schedule("exact", target, state)._replace(n_iterations=1)
+        form = sampler.GREEDY if iteration < 30 else "exact"
+        state, _ = sampler.advance(form, target, state, rng, schedule)
     return state.labels
 
 
+@pytest.mark.compiled
 def test_clusters_are_what_rows_have_in_common(rng: np.random.Generator) -> None:
     rows, truth = bursty_rows(rng, 0.3, 40.0, 100)
-    found = labels_under(dps.Multinomial.from_data(rows).hyperparameters["beta"], rows, rng)
+    found = labels_under(dps.Multinomial.from_data(rows).hyperparameters["a0"], rows, rng)
     assert adjusted_rand_score(found, truth) > 0.9
     # The control: a tenth of a count for each column makes clusters of few rows.
     beta = 0.1 * V * shares_of(np.maximum(rows, 1e-3))

@@ -193,12 +193,19 @@ def test_what_cannot_be_had_is_said_with_what_can() -> None:
         ((300, 5, 20, 1.0), "prob=1 is no probability"),
         ((300, np.nan, 20), "expected=nan is no number"),
         ((300, 5, "many"), "upper='many' is no number"),
+        ((300, 10**400, 20), "expected=1000.* is no number"),
+        ((300, 5, 10**400), "upper=1000.* is no number"),
+        ((10**12, 3, 10), r"n is more than 1e\+08 observations, .*; give"),
         ((300.5, 5, 20), "n=300.5 is no number of observations"),
     ],
 )
 def test_faulty_wishes_are_named(arguments: tuple, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         dps.elicit_alpha(*arguments)
+
+
+def test_upper_may_be_a_whole_float() -> None:
+    assert dps.elicit_alpha(300, 5, 20.0) == dps.elicit_alpha(300, 5, 20)
 
 
 @pytest.mark.control

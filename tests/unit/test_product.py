@@ -14,7 +14,7 @@ import pymc_dpsplit as dps
 from pymc_dpsplit.data.fixed_rows import read_only
 from pymc_dpsplit.variables.log_density import log_mixture_density
 from tests.reference import discrete, families, product
-from tests.support.datasets import as_codes, as_counts
+from tests.reference.example import as_codes, as_counts
 from tests.support.operations import (
     cache_of,
     densities,
@@ -68,7 +68,7 @@ class Case:
         self.rows = np.hstack(columns)
         self.data = read_only(np.ascontiguousarray(self.rows, dtype))
         families_ = {name: family for name, (_, family, _) in parts.items()}
-        self.component = dps.Product(**families_).suited_to(self.rows)
+        self.component = dps.Product(**families_).validate_rows(self.rows)
         self.values = self.component.check(self.component.hyperparameters, self.rows.shape[1])
         self.shift = self.rows.mean(0)
         self.prior = self.component.prior(self.values, self.shift)
@@ -119,7 +119,7 @@ def test_parameters_are_drawn_part_by_part(kind: str, rng: np.random.Generator) 
     for name, (width, family, _) in parts_of(kind).items():
         at = np.s_[:, start : start + width]
         data = np.ascontiguousarray(case.data[at])
-        values = family.suited_to(data).check(family.hyperparameters, width)
+        values = family.validate_rows(data).check(family.hyperparameters, width)
         prior = case.component.families[name].prior(values, case.shift[at[1]])
         alone.append(draws_of(prior, stats_of(prior, data, np.arange(9)), 1, rng))
         start += width
@@ -131,10 +131,12 @@ def test_graphs_match_the_twin(kind: str, rng: np.random.Generator) -> None:
     case = Case(kind, rng)
     parameters = case.component.draw_base(rng, case.values, 3)
     labels = rng.integers(0, 3, len(case.rows))
-    natural = {k: pt.as_tensor(v) for k, v in case.component.natural(parameters).items()}
+    graph_parameters = {
+        k: pt.as_tensor(v) for k, v in case.component.graph_parameters(parameters).items()
+    }
     values = {key: pt.as_tensor(value) for key, value in case.values.items()}
-    at = {key: value[labels] for key, value in natural.items()}
-    graphs = [case.component.log_base(natural, values, pt)]
+    at = {key: value[labels] for key, value in graph_parameters.items()}
+    graphs = [case.component.log_base(graph_parameters, values, pt)]
     graphs.append(case.component.log_density(pt.as_tensor(case.rows), at, pt))
     log_base, log_density = pytensor.function([], graphs, mode=PLAIN)()
     each = [{key: value[k] for key, value in parameters.items()} for k in range(3)]
@@ -173,7 +175,7 @@ def test_missing_entries_are_drawn_part_by_part(rng: np.random.Generator) -> Non
     rows = np.where(is_missing, np.nan, case.rows)
     drawn = case.component.draw_missing(rng, rows, is_missing, parameters, np.zeros(70, int))
     assert_array_equal(drawn[~is_missing], case.rows[~is_missing])
-    case.component.suited_to(drawn)
+    case.component.validate_rows(drawn)
     assert case.component.support_point(np.array([0.4, 1.4, 2.6, 0.6])).tolist() == [0.4, 1, 3, 1]
 
 
@@ -238,7 +240,7 @@ def test_columns_may_be_named_or_numbered(frame: pd.DataFrame) -> None:
 def test_columns_are_taken_in_order_by_width() -> None:
     mixed = dps.Product(
         a=dps.Normal(**NORMAL), b=dps.Poisson(1.0, 1.0), c=dps.DiagNormal([0.0, 1.0], 1.0, 2.0, 1.0)
-    ).sized(5)
+    ).for_n_features(5)
     assert mixed.shape_of("b_rate", 0, 5) == (2,)
     assert mixed.shape_of("c_mu", 0, 5) == (2,)
     assert mixed.own_dims("b_rate") == {"b_feature": 2}
@@ -258,10 +260,13 @@ def test_columns_are_taken_in_order_by_width() -> None:
         (lambda: dps.Product({"b": 0}, a=dps.Normal(**NORMAL)), "does not name the columns"),
         (lambda: dps.Product({"a": []}, a=dps.Poisson(1.0, 1.0)), "gives a part no column"),
         (
-            lambda: dps.Product(a=dps.Poisson(1.0, 1.0), b=dps.Poisson(1.0, 1.0)).sized(3),
+            lambda: dps.Product(a=dps.Poisson(1.0, 1.0), b=dps.Poisson(1.0, 1.0)).for_n_features(3),
             "columns: nothing says which are those of 'a' and which of 'b'",
         ),
-        (lambda: dps.Product(a=dps.Normal(**NORMAL)).sized(2), "observed has 2 columns, but"),
+        (
+            lambda: dps.Product(a=dps.Normal(**NORMAL)).for_n_features(2),
+            "observed has 2 columns, but",
+        ),
         (
             lambda: dps.Product(a=dps.Normal(0.0, -1.0, 1.0, 1.0)).check(
                 {"a_mu0": 0.0, "a_kappa0": -1.0, "a_a0": 1.0, "a_b0": 1.0}, 1
@@ -269,7 +274,7 @@ def test_columns_are_taken_in_order_by_width() -> None:
             "part 'a': kappa0=-1.0 must be positive",
         ),
         (
-            lambda: dps.Product(a=dps.Poisson(1.0, 1.0)).suited_to(np.array([[0.5]])),
+            lambda: dps.Product(a=dps.Poisson(1.0, 1.0)).validate_rows(np.array([[0.5]])),
             "part 'a': observed has 0.5 in column 0",
         ),
         (
@@ -290,6 +295,29 @@ def test_columns_are_taken_in_order_by_width() -> None:
             ),
             "observed has columns of shapes",
         ),
+        (lambda: dps.Product({"a": None}, a=dps.Normal(**NORMAL)), "'a': None} gives a part no"),
+        (lambda: dps.Product({"a": [[0], [1]]}, a=dps.Poisson(1.0, 1.0)), "no column or a column"),
+        (lambda: dps.Product(a=pd.Series([1, 2])), "a=0 1 1 2 dtype: int64 is not a component"),
+        (lambda: declare([1.0, 2.0]), r"observed has shape \(2,\), but this component takes"),
+        (lambda: declare(3.0), r"observed has shape \(\), but this component takes"),
+        (lambda: declare([[1.0, 2.0], [3.0]]), "observed is ragged: .*; give rows of one length"),
+        (lambda: declare({1.0}), "observed is a set, whose entries have no order"),
+        (lambda: declare({0: [[1], [2, 3]], 1: [0.0, 0.0]}), "column 0 that is no array"),
+        (lambda: declare({0: [1j, 0.0], 1: [0.0, 0.0]}), "column 0 of complex128"),
+        (lambda: declare({0: [1.0, 1.0], 1: ["u", 3]}), "values of type int, str in column .*1"),
+        (lambda: declare({0: [1.0, 1.0], 1: [{}, {}]}), "values of type dict in column .*1"),
+        (
+            lambda: dps.Product(a=dps.DiagNormal([[1], [1, 2]], 1, 2, 1)).for_n_features(1),
+            "part 'a': mu0=.* is ragged",
+        ),
+        (
+            lambda: dps.Product(a=dps.Categorical([[1.0], [[1], [1, 2]]])).for_n_features(1),
+            "part 'a': a0=.* is ragged",
+        ),
+        (
+            lambda: dps.Product(a=dps.Categorical([])).for_n_features(1),
+            "observed has 1 columns, but the parts",
+        ),
     ],
 )
 def test_faults_are_named(make: Any, message: str) -> None:
@@ -297,10 +325,34 @@ def test_faults_are_named(make: Any, message: str) -> None:
         make()
 
 
+def declare(observed: Any) -> Any:
+    """Read a table in which column 0 is a number, column 1 a category."""
+    parts = {"a": dps.Normal(**NORMAL), "b": dps.Categorical(1.0)}
+    return dps.Product({"a": 0, "b": np.int64(1)}, **parts).read_table(observed)
+
+
+def test_masked_entries_are_missing() -> None:
+    masks = [[True, False], [False, True]]
+    for dtype in (float, int, object):
+        whole = np.ma.masked_array(np.array([[1, 0], [2, 1]], dtype), masks)
+        for table in (whole, {0: whole[:, 0], 1: whole[:, 1]}):
+            assert_array_equal(declare(table)[1], [[np.nan, 0.0], [2.0, np.nan]])
+
+
+@pytest.mark.parametrize("columns", [None, {"a": [0, 1], "b": 2}])
+def test_a_hyperparameter_of_a_part_may_be_a_variable(columns: Any) -> None:
+    with pm.Model() as model:
+        parts = {"a": dps.DiagNormal(pm.Normal("m", shape=2), 0.1, 2.0, 1.0),
+                 "b": dps.Categorical(pm.HalfNormal("w", shape=(1, 3)))}  # fmt: skip
+        rows = np.array([[0.1, 0.2, 0.0], [0.3, 0.4, 2.0]])
+        dps.DPMixture("x", 1.0, dps.Product(columns, **parts), observed=rows)
+    assert np.isfinite(model.compile_logp()(model.initial_point()))
+
+
 def test_defaults_follow_the_kinds_of_columns(frame: pd.DataFrame) -> None:
     found = dps.Product.from_data(frame)
     assert found.columns == {
         "numeric": ["height"], "count": ["visits"], "category": ["colour", "size"]
     }  # fmt: skip
-    assert found.hyperparameters["count_a"] == 1.0
+    assert found.hyperparameters["count_a0"] == 1.0
     assert list(dps.Product.from_data(np.eye(3)).families) == ["numeric"]

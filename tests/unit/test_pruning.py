@@ -14,21 +14,22 @@ from pymc_dpsplit.components.base import (
     find_bounds,
     load_tile,
 )
-from pymc_dpsplit.kernels.jit import kernel
+from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.projections import HEAD, fill_highest, fill_highest_plainly
 from pymc_dpsplit.kernels.tiles import TILE
 from pymc_dpsplit.kernels.transposition import transpose_rows, transpose_rows_plainly
-from pymc_dpsplit.moves.assignment import (
+from pymc_dpsplit.moves.measure import no_atoms
+from pymc_dpsplit.moves.sweep.assignment import (
     assign_strips,
     begin_sweep,
     complete_atoms,
     lowest_slice,
     new_counter,
     new_strip_stats,
+    slice_sweep,
 )
-from pymc_dpsplit.moves.measure import no_atoms
-from pymc_dpsplit.moves.pruning import SMALL, Pruning, assign_pruned, plan_pruning
-from pymc_dpsplit.moves.tile_labels import Reach
+from pymc_dpsplit.moves.sweep.pruning import SMALL, Pruning, assign_pruned, plan_pruning
+from pymc_dpsplit.moves.sweep.tile_labels import Reach
 from tests.support.families import target_of
 from tests.support.moves import sweep, threaded_sweep
 from tests.support.pruned import bounded, forced_pruning
@@ -60,22 +61,21 @@ def begun(
     rows, labels, _ = spheres(N_OBS, n_features, N_CLUSTERS, spread, seed)
     labels[:n_wrong] = rng.integers(N_CLUSTERS, size=n_wrong)
     target = target_of(MvNormal.from_data(rows), rows.astype(dtype), 5.0)
-    prior, data, alpha = target._replace(prior=bounded(target.prior))
+    target = target._replace(prior=bounded(target.prior))
     state = sampler.resume(target, labels)
-    *drawn, caps, slice_key, label_key = begin_sweep(
-        prior, state.stats, N_OBS, alpha, rng, no_atoms(prior)
+    *drawn, slice_bounds, slice_key, label_key = begin_sweep(
+        target, state.labels, state.stats, rng, no_atoms(target.prior)
     )
     keys = np.uint64(slice_key), np.uint64(label_key)
-    lowest = lowest_slice(state.labels, caps, keys[0], new_counter())
-    _, params, reach = complete_atoms(prior, *drawn, N_OBS, alpha, lowest, rng)
-    target = sampler.Target(prior, data, alpha)
+    lowest = lowest_slice(state.labels, slice_bounds, keys[0], new_counter())
+    _, params, reach = complete_atoms(target, rng, *drawn, lowest)
     return Sweep(target, state.labels, state.stats, params, reach, keys)
 
 
 def finished(begin: Sweep, pruning: Pruning | None) -> tuple[np.ndarray, np.ndarray]:
     """Labels (N,) and statistics (A, S) after the sweep."""
     prior, data, _ = begin.target
-    labels, n_atoms = begin.labels.copy(), len(begin.reach.caps)
+    labels, n_atoms = begin.labels.copy(), len(begin.reach.slice_bounds)
     strips = new_strip_stats(prior, N_OBS, n_atoms)
     assign_strips(
         prior, data, labels, begin.params, begin.reach, pruning, *begin.keys, strips, new_counter()
@@ -87,7 +87,7 @@ def redone(begin: Sweep, pruning: Pruning) -> tuple[np.ndarray, int]:
     """Labels after the pruned sweep, and how many observations were drawn with all atoms."""
     prior, data, _ = begin.target
     labels = begin.labels.copy()
-    stats = np.zeros_like(new_strip_stats(prior, N_OBS, len(begin.reach.caps))[0])
+    stats = np.zeros_like(new_strip_stats(prior, N_OBS, len(begin.reach.slice_bounds))[0])
     n_redone = assign_pruned(
         prior, data, labels, 0, N_OBS, begin.params, begin.reach, pruning, *begin.keys, stats
     )
@@ -103,6 +103,7 @@ def forced(begin: Sweep, small: float = SMALL, slack: float | None = None) -> Pr
 # --- labels -------------------------------------------------------------------------------
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("small", [SMALL, 2.0**-8, 2.0**-4, 2.0**-2])
 @pytest.mark.parametrize("n_features", [2, N_FEATURES])
@@ -119,6 +120,7 @@ def test_labels_are_those_of_the_full_sweep(
     np.testing.assert_array_equal(pruned_stats[:, 0], np.bincount(labels, minlength=len(stats)))
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("n_features", [2, N_FEATURES])
 @pytest.mark.parametrize("spread", SPREADS)
 def test_margins_send_observations_to_the_full_draw(spread: float, n_features: int) -> None:
@@ -137,17 +139,18 @@ def test_labels_differ_without_the_certificate(spread: float) -> None:
     assert np.any(labels != finished(begin, None)[0])
 
 
+@pytest.mark.compiled
 def test_threads_change_nothing(rng: np.random.Generator) -> None:
     rows, labels, _ = spheres(20_000, 32, N_CLUSTERS, 2.0)
     target = target_of(MvNormal.from_data(rows), rows, 1.0)
     assert target.prior.has_bounds
     state = sampler.resume(target, labels)
-    alone = sweep(sampler.slice_sweep)(target, state, np.random.default_rng(1))
+    alone = sweep(slice_sweep)(target, state, np.random.default_rng(1))
     shared = threaded_sweep(target, state, np.random.default_rng(1))
     np.testing.assert_array_equal(alone.labels, shared.labels)
     np.testing.assert_array_equal(alone.stats, shared.stats)
     full = target._replace(prior=bounded(target.prior, None))
-    unpruned = sweep(sampler.slice_sweep)(full, state, np.random.default_rng(1))
+    unpruned = sweep(slice_sweep)(full, state, np.random.default_rng(1))
     np.testing.assert_array_equal(alone.labels, unpruned.labels)
     assert np.any(alone.stats != unpruned.stats)  # added in another order: it was pruned
 
@@ -175,7 +178,7 @@ def test_few_features_are_compiled_without_bounds(n_features: int, has_bounds: b
 # --- bounds -------------------------------------------------------------------------------
 
 
-@kernel
+@jitted
 def _log_densities(prior, data, rows, params, tile, scratch):
     load_tile(prior, data, rows, tile)
     out = np.empty((params.shape[0], TILE))
@@ -184,14 +187,14 @@ def _log_densities(prior, data, rows, params, tile, scratch):
     return out
 
 
-@kernel
+@jitted
 def _excess(prior, tile, bound, reference, n_atoms):
     out = np.empty((n_atoms + 3) // 4 * 4)
     fill_excess(prior, tile, bound, reference, out)
     return out[:n_atoms]
 
 
-@kernel
+@jitted
 def _found(prior, params, n_clusters):
     return find_bounds(prior, params, n_clusters)
 
@@ -229,7 +232,7 @@ def test_bounds_touch_at_the_mean() -> None:
 
 
 @pytest.mark.parametrize("n_features", [1, 5, 32])
-@pytest.mark.parametrize("fill", [fill_highest, fill_highest_plainly])
+@pytest.mark.parametrize("fill", [fill_highest, fill_highest_plainly], ids=["lanes", "plain"])
 def test_highest_matches_numpy(
     fill: Callable[..., None], n_features: int, rng: np.random.Generator
 ) -> None:
@@ -244,7 +247,9 @@ def test_highest_matches_numpy(
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("n_features", [1, 3, 7, 8, 9, 16, 33])
-@pytest.mark.parametrize("transpose", [transpose_rows, transpose_rows_plainly])
+@pytest.mark.parametrize(
+    "transpose", [transpose_rows, transpose_rows_plainly], ids=["lanes", "plain"]
+)
 def test_transposed_rows_are_those_of_numpy(
     transpose: Callable[..., None], n_features: int, dtype: type, rng: np.random.Generator
 ) -> None:

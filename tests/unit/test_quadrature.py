@@ -8,7 +8,8 @@ from scipy import integrate, stats
 
 from tests.reference import families as naive
 from tests.support import quadrature
-from tests.support.datasets import DATASETS, HYPERPARAMETERS
+from tests.support.datasets import DATASETS
+from tests.support.families import HYPERPARAMETERS
 from tests.support.partitions import crp_n_clusters, exact_posterior, n_clusters_law
 from tests.support.quadrature import fixed, grid_of
 

@@ -9,28 +9,17 @@ import pytest
 from scipy import special, stats
 
 from pymc_dpsplit import sampler
-from pymc_dpsplit.kernels.jit import kernel
+from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.random import draw_key
 from pymc_dpsplit.kernels.streams import new_stream
 from pymc_dpsplit.kernels.tiles import TILE
-from pymc_dpsplit.moves import threaded_sweep as by_threads
-from pymc_dpsplit.moves.allocation import allocate, order_by_block
-from pymc_dpsplit.moves.assignment import (
-    is_renumbered,
-    strip_bounds,
-    strip_count,
-    total_strips,
-)
-from pymc_dpsplit.moves.density import fill_log_mixture, log_prior_predictive
-from pymc_dpsplit.moves.focus import choose_focus, log_founding_odds
+from pymc_dpsplit.moves.collapsed.scan_list import choose_scan_list, log_founding_odds
 from pymc_dpsplit.moves.forward import (
     draw_block_sizes,
     draw_new_weight,
     draw_occupied_weights,
     draw_seating,
 )
-from pymc_dpsplit.moves.informed import no_anchors
-from pymc_dpsplit.moves.launch import fill_log_odds, fit_pair
 from pymc_dpsplit.moves.measure import break_remainder, draw_measure
 from pymc_dpsplit.moves.partition import (
     apply_merge,
@@ -40,14 +29,27 @@ from pymc_dpsplit.moves.partition import (
     log_joint,
     members_of,
 )
-from pymc_dpsplit.moves.redraw import redraw_labels
-from pymc_dpsplit.moves.selection import (
+from pymc_dpsplit.moves.partition_law import dirichlet_process
+from pymc_dpsplit.moves.split_merge.allocation import allocate, order_by_block
+from pymc_dpsplit.moves.split_merge.informed import no_anchors
+from pymc_dpsplit.moves.split_merge.launch import fill_log_odds, fit_pair
+from pymc_dpsplit.moves.split_merge.selection import (
     draw_cluster,
     draw_pair,
     log_marginals,
     log_pair_probability,
 )
 from pymc_dpsplit.moves.start import draw_n_start
+from pymc_dpsplit.moves.sweep import threaded_sweep as by_threads
+from pymc_dpsplit.moves.sweep.assignment import (
+    is_renumbered,
+    slice_sweep,
+    strip_bounds,
+    strip_count,
+    total_strips,
+)
+from pymc_dpsplit.moves.sweep.density import fill_log_mixture, log_prior_predictive
+from pymc_dpsplit.moves.sweep.redraw import redraw_labels
 from tests.support.families import component_of, target_of, twin_of
 from tests.support.moves import MOVES, sweep, threaded_sweep
 from tests.support.partitions import crp_n_clusters, enumerate_partitions, partition_index
@@ -123,6 +125,7 @@ def test_totals_leave_out_atoms_without_observations(rng: np.random.Generator) -
     assert not is_renumbered(renumbered, 3)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("least_shared", [0, 10**9])
 @pytest.mark.parametrize("family", ["MvNormal", "DiagNormal"])
 def test_threads_change_nothing(
@@ -133,13 +136,14 @@ def test_threads_change_nothing(
     assert strip_count(20_000) > 1
     state = state_of(target, 4)
     for seed in range(3):
-        alone = sweep(sampler.slice_sweep)(target, state, np.random.default_rng(seed))
+        alone = sweep(slice_sweep)(target, state, np.random.default_rng(seed))
         shared = threaded_sweep(target, state, np.random.default_rng(seed))
         np.testing.assert_array_equal(alone.labels, shared.labels)
         np.testing.assert_array_equal(alone.stats, shared.stats)
         state = alone
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("family", ["MvNormal", "DiagNormal"])
 @pytest.mark.parametrize("name", MOVES)
 def test_statistics_follow_the_labels(name: str, family: str, rng: np.random.Generator) -> None:
@@ -213,7 +217,7 @@ def test_joint_density_and_entropy_match_the_twin(rng: np.random.Generator) -> N
     expected = special.gammaln(ALPHA) - special.gammaln(ALPHA + 30) + 4 * math.log(ALPHA)
     expected += sum(special.gammaln(n) for n in sizes)
     expected += sum(twin.log_marginal(rows[state.labels == k]) for k in range(4))
-    assert log_joint(target.prior, state.stats, ALPHA) == pytest.approx(expected, rel=1e-10)
+    assert log_joint(target, state.stats) == pytest.approx(expected, rel=1e-10)
     assert entropy(state.stats) == pytest.approx(stats.entropy(sizes))
 
 
@@ -236,7 +240,7 @@ def test_blocks_are_a_fixed_partition_of_the_members(rng: np.random.Generator) -
     assert stats.chisquare(counts).pvalue < LEVEL
 
 
-@kernel
+@jitted
 def frequencies(prior, data, members, bounds, anchors, log_shares, params, n_draws, stream):
     """Draw divisions: their numbers in binary, (n_draws,), and the log probabilities given."""
     cells, log_q = np.empty(n_draws, np.int64), np.empty(n_draws)
@@ -315,6 +319,7 @@ def test_division_statistics_are_those_of_the_sides(rng: np.random.Generator) ->
         np.testing.assert_allclose(pair, expected, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("anchored", [False, True])
 def test_divisions_are_drawn_with_their_probability(
     anchored: bool, rng: np.random.Generator
@@ -332,6 +337,7 @@ def test_divisions_are_drawn_with_their_probability(
         assert partition_test(cells.reshape(100, -1), swapped) < LEVEL
 
 
+@pytest.mark.compiled
 def test_division_by_the_launch_alone_is_caught(rng: np.random.Generator) -> None:
     """A control: later blocks do follow the blocks before, not the launch."""
     divider = Divider(rng)
@@ -350,12 +356,12 @@ def test_division_by_the_launch_alone_is_caught(rng: np.random.Generator) -> Non
 # --- selection ----------------------------------------------------------------------------
 
 
-@kernel
-def pairs_drawn(prior, statistics, log_m, n_draws, stream):
+@jitted
+def pairs_drawn(prior, labels, statistics, log_m, n_draws, stream):
     """Pairs drawn, as K times the smaller plus the larger cluster."""
     out = np.empty(n_draws, np.int64)
     for s in range(n_draws):
-        a, b = draw_pair(prior, statistics, log_m, stream)
+        a, b = draw_pair(prior, labels, statistics, log_m, stream)
         out[s] = statistics.shape[0] * min(a, b) + max(a, b)
     return out
 
@@ -363,7 +369,7 @@ def pairs_drawn(prior, statistics, log_m, n_draws, stream):
 def test_pairs_are_drawn_with_their_probability(rng: np.random.Generator) -> None:
     target = target_for(cloud(rng, 60))
     labels = np.argsort(np.argsort(target.data[:, 0])) // 12  # in slices: some pairs go together
-    statistics = sampler.resume(target, labels).stats
+    labels, statistics = sampler.resume(target, labels)
     log_m = log_marginals(target.prior, statistics)
     law = np.zeros(25)
     for a, b in combinations(range(5), 2):
@@ -373,7 +379,8 @@ def test_pairs_are_drawn_with_their_probability(rng: np.random.Generator) -> Non
         )
         law[5 * a + b] = math.exp(log_p)
     assert law.sum() == pytest.approx(1.0, rel=1e-12)
-    draws = pairs_drawn(target.prior, statistics, log_m, N_DRAWS, stream_of(rng)).reshape(100, -1)
+    arguments = (target.prior, labels, statistics, log_m, N_DRAWS, stream_of(rng))
+    draws = pairs_drawn(*arguments).reshape(100, -1)
     assert partition_test(draws, law) > LEVEL
     assert partition_test(draws, np.where(law > 0.0, 0.1, 0.0)) < LEVEL  # control: uniform
 
@@ -381,7 +388,7 @@ def test_pairs_are_drawn_with_their_probability(rng: np.random.Generator) -> Non
 def test_clusters_are_drawn_by_size(rng: np.random.Generator) -> None:
     state = state_of(target_for(cloud(rng, 40)), 3)
     stream = stream_of(rng)
-    draws = np.array([draw_cluster(state.stats, stream) for _ in range(4000)])
+    draws = np.array([draw_cluster(state.labels, stream) for _ in range(4000)])
     counts = np.bincount(draws, minlength=3)
     assert stats.chisquare(counts, state.stats[:, 0] / 40 * len(draws)).pvalue > LEVEL
     assert stats.chisquare(counts).pvalue < LEVEL
@@ -396,7 +403,7 @@ def measures(
     """Weights with the remainder last, (n_draws, K + 1)."""
     out = np.empty((n_draws, len(statistics) + 1))
     for row in out:
-        log_weights, log_rest, _ = draw_measure(target.prior, statistics, target.alpha, rng)
+        log_weights, log_rest, _ = draw_measure(target, statistics, rng)
         row[:-1], row[-1] = np.exp(log_weights), np.exp(log_rest)
     return out
 
@@ -427,10 +434,8 @@ def test_sticks_leave_less_than_asked(alpha: float, rng: np.random.Generator) ->
     statistics = state_of(target, 3).stats
     log_floor = math.log(1e-4)
     for _ in range(50):
-        log_weights, log_rest, params = draw_measure(target.prior, statistics, alpha, rng)
-        broken, atoms = break_remainder(
-            target.prior, log_weights, log_rest, params, alpha, log_floor, rng
-        )
+        log_weights, log_rest, params = draw_measure(target, statistics, rng)
+        broken, atoms = break_remainder(target, rng, log_weights, log_rest, params, log_floor)
         np.testing.assert_array_equal(broken[:3], log_weights)
         np.testing.assert_array_equal(atoms[:3], params)
         assert len(broken) == len(atoms)
@@ -440,14 +445,13 @@ def test_sticks_leave_less_than_asked(alpha: float, rng: np.random.Generator) ->
         assert len(mass) == 3 or 1.0 - mass[:-1].sum() >= 1e-4 * (1.0 - 1e-6)
 
 
+@pytest.mark.compiled
 def test_sticks_are_beta(rng: np.random.Generator) -> None:
     target = target_for(cloud(rng, 12), alpha=2.5)
     nothing = np.empty(0), np.empty((0, 7))
     shares = []
     for _ in range(4000):
-        sticks = np.exp(
-            break_remainder(target.prior, nothing[0], 0.0, nothing[1], 2.5, -12.0, rng)[0]
-        )
+        sticks = np.exp(break_remainder(target, rng, nothing[0], 0.0, nothing[1], -12.0)[0])
         shares.append([sticks[0], sticks[1] / (1.0 - sticks[0])])
     columns = np.array(shares).T
     p_values = [stats.kstest(x, stats.beta(1, 2.5).cdf).pvalue for x in columns]
@@ -480,13 +484,13 @@ def test_mixture_density_matches_the_twin(
 # --- labels redrawn from a measure ---------------------------------------------------------
 
 
-@kernel
-def redrawn(prior, data, log_weights, log_rest, params, alpha, n_draws, rng):
+@jitted
+def redrawn(target, log_weights, log_rest, params, n_draws, rng):
     """Labels redrawn from one measure, again and again, (n_draws, N)."""
-    log_alone = log_prior_predictive(prior, data)
-    out = np.empty((n_draws, data.shape[0]), np.int64)
+    log_alone = log_prior_predictive(target.prior, target.data)
+    out = np.empty((n_draws, target.data.shape[0]), np.int64)
     for s in range(n_draws):
-        redraw_labels(prior, data, log_alone, log_weights, log_rest, params, alpha, rng, out[s])
+        redraw_labels(target, out[s], rng, log_alone, log_weights, log_rest, params)
     return out
 
 
@@ -500,7 +504,7 @@ def redrawn_from(
     weights = np.array([0.35, 0.25])
     params = component.pack(atoms, rows.mean(0))
     log_weights = np.log(weights)
-    labels = redrawn(target.prior, target.data, log_weights, log_rest, params, alpha, N_DRAWS, rng)
+    labels = redrawn(target, log_weights, log_rest, params, N_DRAWS, rng)
     return labels, weights * stats.norm.pdf(rows, atoms["mu"], atoms["sigma"]), rows
 
 
@@ -530,6 +534,7 @@ def responsibilities_p_value(labels: np.ndarray, exact: np.ndarray) -> float:
     return combine(*p_values)
 
 
+@pytest.mark.compiled
 def test_redrawn_labels_have_their_responsibilities(rng: np.random.Generator) -> None:
     labels, known, rows = redrawn_from(math.log(0.4), rng)
     unknown = 0.4 * rest_densities(rows, rng)
@@ -565,9 +570,9 @@ def one_redraw(
         rows = component.draw_rows(rng, drawn, labels)[:, None]
         target = target_for(rows, "Normal")
         state = sampler.resume(target, labels)
-        log_weights, log_rest, params = draw_measure(target.prior, state.stats, ALPHA, rng)
+        log_weights, log_rest, params = draw_measure(target, state.stats, rng)
         rest = -np.inf if forget_rest else log_rest
-        again = redrawn(target.prior, target.data, log_weights, rest, params, ALPHA, 1, rng)[0]
+        again = redrawn(target, log_weights, rest, params, 1, rng)[0]
         before.append(shape_of(target, labels))
         after.append(shape_of(target, again))
     return np.array(before), np.array(after)
@@ -580,14 +585,16 @@ def shape_of(target: sampler.Target, labels: np.ndarray) -> list[float]:
         float(len(state.stats)),
         state.stats[:, 0].max(),
         float(labels[0] == labels[1]),
-        log_joint(target.prior, state.stats, ALPHA),
+        log_joint(target, state.stats),
     ]
 
 
+@pytest.mark.compiled
 def test_redraw_keeps_the_joint_law(rng: np.random.Generator) -> None:
     assert two_sample_test(*one_redraw(False, 3000, rng)) > LEVEL
 
 
+@pytest.mark.compiled
 @pytest.mark.control
 def test_redraw_among_the_occupied_is_caught(rng: np.random.Generator) -> None:
     assert two_sample_test(*one_redraw(True, 3000, rng)) < LEVEL
@@ -601,21 +608,21 @@ def test_focus_takes_the_likeliest(rng: np.random.Generator) -> None:
     probability = special.expit(odds)
     ranked = np.argsort(-odds)
     for most in (0, 1, 20, 499, 500, 10_000):
-        focus = choose_focus(odds, most)
-        assert len(focus) <= most
-        np.testing.assert_array_equal(focus, np.sort(ranked[: len(focus)]))
+        scan_list = choose_scan_list(odds, most)
+        assert len(scan_list) <= most
+        np.testing.assert_array_equal(scan_list, np.sort(ranked[: len(scan_list)]))
         # Either as many as allowed, or just enough for 95 %.
-        share = probability[focus].sum() / probability.sum()
-        assert len(focus) == most or share >= 0.95
-    if len(focus):
-        assert probability[ranked[: len(focus) - 1]].sum() < 0.95 * probability.sum()
+        share = probability[scan_list].sum() / probability.sum()
+        assert len(scan_list) == most or share >= 0.95
+    if len(scan_list):
+        assert probability[ranked[: len(scan_list) - 1]].sum() < 0.95 * probability.sum()
 
 
 @pytest.mark.parametrize("extreme", [-1e5, 0.0, 1e5])
 def test_focus_bears_extreme_odds(extreme: float) -> None:
-    focus = choose_focus(np.full(10, extreme), 4)
-    assert len(focus) <= 4
-    assert np.all(np.diff(focus) > 0)
+    scan_list = choose_scan_list(np.full(10, extreme), 4)
+    assert len(scan_list) <= 4
+    assert np.all(np.diff(scan_list) > 0)
 
 
 def test_founding_odds_match_the_twin(rng: np.random.Generator) -> None:
@@ -627,7 +634,7 @@ def test_founding_odds_match_the_twin(rng: np.random.Generator) -> None:
               for members in (rows[:30], rows[33:])]  # fmt: skip
     alone = np.array([twin.log_predictive(row, rows[:0]) for row in rows])
     expected = math.log(ALPHA) + alone - special.logsumexp(joined, axis=0)
-    found = log_founding_odds(target.prior, target.data, state.stats, ALPHA)
+    found = log_founding_odds(target, state.stats)
     np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
 
 
@@ -668,7 +675,9 @@ def test_block_sizes_are_those_of_a_seating(alpha: float, rng: np.random.Generat
 
 @pytest.mark.parametrize("alpha", [1e-3, ALPHA, 8.0])
 def test_new_weight_is_beta(alpha: float, rng: np.random.Generator) -> None:
-    draws = np.array([draw_new_weight(rng, alpha, 10) for _ in range(N_DRAWS)])
+    draws = np.array(
+        [draw_new_weight(rng, dirichlet_process(alpha), 10, 3) for _ in range(N_DRAWS)]
+    )
     law, wrong = stats.beta(alpha, 10), stats.beta(1.2 * alpha + 0.1, 10)
     # Weights below the smallest number become 0, as most do where alpha is small.
     draws, least = np.maximum(draws, 1e-300), 1e-300
@@ -684,7 +693,9 @@ def test_new_weight_is_beta(alpha: float, rng: np.random.Generator) -> None:
 
 def test_occupied_weights_are_dirichlet(rng: np.random.Generator) -> None:
     sizes = np.array([3, 9, 1, 4])
-    draws = np.array([draw_occupied_weights(rng, sizes, 0.25) for _ in range(4000)])
+    draws = np.array(
+        [draw_occupied_weights(rng, dirichlet_process(ALPHA), sizes, 0.25) for _ in range(4000)]
+    )
     np.testing.assert_allclose(draws.sum(1), 0.75)
     exact = stats.dirichlet.rvs(sizes, 4000, random_state=rng)
     equal = zip(draws.T / 0.75, exact.T, strict=True)

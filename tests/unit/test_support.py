@@ -9,15 +9,15 @@ from scipy import stats
 
 from tests.reference import families, shared
 from tests.support import partitions, statistics
-from tests.support.datasets import DATASETS, HYPERPARAMETERS
-from tests.support.families import DISCRETE, dataset_of, twin_of
+from tests.support.datasets import DATASETS
+from tests.support.families import DISCRETE, HYPERPARAMETERS, dataset_of, twin_of
 from tests.support.statistics import LEVEL
 
 CONTINUOUS = [("Normal", 1), *((name, d) for name in ("DiagNormal", "MvNormal") for d in (1, 2, 3))]
-SHARED = ("SphericalNormal", "TiedNormal", "Gamma", "Exponential")
+SHARED = ("SphericalNormal", "MvNormalKnownCov", "Gamma", "Exponential")
 FAMILIES = [
     *CONTINUOUS,
-    ("NormalMean", 1),
+    ("NormalKnownSigma", 1),
     *((name, d) for name in (*SHARED, *DISCRETE) for d in (1, 2, 3)),
 ]
 N = 5

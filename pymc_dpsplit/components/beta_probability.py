@@ -1,0 +1,100 @@
+"""Families of whole numbers with a beta prior on a probability.
+
+A family implements `beta_posterior`, the posterior parameters of the beta, and `natural_of`, the
+dependence of the density on p; docs/method.md, eq. (7.13)-(7.16).
+"""
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+
+from pymc_dpsplit.components import column_functions as columns
+from pymc_dpsplit.components.arguments import as_floats, positive_vector, shown
+from pymc_dpsplit.components.by_column import OneParameterByColumn
+from pymc_dpsplit.components.dispatch import implements, operation
+from pymc_dpsplit.components.hyperparameters import Requirement
+from pymc_dpsplit.components.parameter_laws import BetaLaw
+from pymc_dpsplit.kernels.random import draw_log_gamma
+
+
+def _whole_vector(name: str, value: Any, n_features: int) -> np.ndarray:
+    vector = positive_vector(name, value, n_features)
+    if (vector != np.floor(vector)).any():
+        raise ValueError(f"{name}={shown(value)} must be whole; give numbers of trials.")
+    return vector
+
+
+# The sufficient statistics contain log h, which depends on this number: it cannot be a variable.
+KNOWN_NUMBER = Requirement(1, positive_vector, is_number=True)
+KNOWN_TRIALS = Requirement(1, _whole_vector, is_number=True)
+
+
+class WithProbability(OneParameterByColumn):
+    """A family of whole numbers whose parameter is a probability for each column."""
+
+    is_discrete: ClassVar[bool] = True
+    law = BetaLaw("p")
+
+    def _number(self, name: str) -> Any:
+        """Return a known number among the hyperparameters as an array."""
+        return as_floats(name, self.hyperparameters[name])
+
+
+@operation
+def beta_posterior(prior, d, n, t):
+    """Return the parameters of the beta posterior of p in one column.
+
+    Parameters
+    ----------
+    prior : NamedTuple
+    d : int
+        Column.
+    n, t : float
+        Number of entries, and their sum.
+
+    Returns
+    -------
+    a_n, b_n : float
+    """
+
+
+@operation
+def natural_of(prior, d, log_p, log_q):
+    """Return slope and constant of the density at probability p / (p + q).
+
+    Parameters
+    ----------
+    prior : NamedTuple
+    d : int
+        Column.
+    log_p, log_q : float
+        Logarithms of p and q, which need not sum to 1.
+
+    Returns
+    -------
+    slope, constant : float
+    """
+
+
+def implement_beta_probability(prior_class: type) -> None:
+    """Implement the operations that follow from the beta prior on the probability."""
+    implements(columns.log_partition, prior_class)(_log_partition)
+    implements(columns.draw_natural, prior_class)(_draw_natural)
+    implements(columns.mean_natural, prior_class)(_mean_natural)
+
+
+def _log_partition(prior, d, n, t):
+    a_n, b_n = beta_posterior(prior, d, n, t)
+    return math.lgamma(a_n) + math.lgamma(b_n) - math.lgamma(a_n + b_n)
+
+
+def _draw_natural(prior, d, n, t, rng):
+    a_n, b_n = beta_posterior(prior, d, n, t)
+    log_p = draw_log_gamma(rng, a_n)
+    return natural_of(prior, d, log_p, draw_log_gamma(rng, b_n))
+
+
+def _mean_natural(prior, d, n, t):
+    a_n, b_n = beta_posterior(prior, d, n, t)
+    return natural_of(prior, d, math.log(a_n), math.log(b_n))

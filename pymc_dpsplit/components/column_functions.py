@@ -1,0 +1,420 @@
+"""Kernels of families with independent columns, built from a few functions of one column.
+
+Given the cluster, an entry x of column d has the density
+
+    h(x) exp(slope T(x) + constant),
+
+where `slope` and `constant` depend on the parameter of the cluster in that column.  The marginal
+likelihood of n entries with sum t of T is Z(n, t) / Z(0, 0) prod h(x), docs/method.md, eq.
+(7.37).
+A family implements for its prior
+
+* `log_measure`: log h;
+* `log_partition`: log Z;
+* `draw_natural`, `mean_natural`: slope and constant, at a posterior draw and at a point estimate;
+
+and any other operation below whose default does not apply.  `implement_by_column` then generates
+all operations of `components.base` that the family has not implemented itself.
+
+Layout.  stats: n, t (D), then, if the family implements `measure_statistic`, sums of it: one per
+column (D) if it implements `sum_log_measures`, otherwise one over all columns.  params: sum of the
+constants, slopes (D).  tile: T of the entries, then the sum of log h over a row.  cache: the part
+of the log predictive that does not depend on the row, the log of the relative precision of t that
+is left after removals, n, t (D), a number for each column (D).
+"""
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from pymc_dpsplit.components import base
+from pymc_dpsplit.components.dispatch import (
+    implemented,
+    implements,
+    operation,
+    optional_operation,
+    whether_implemented,
+)
+from pymc_dpsplit.kernels.jit import jitted
+from pymc_dpsplit.kernels.linear import fill_log_linear
+from pymc_dpsplit.kernels.special import LOG_ZERO
+from pymc_dpsplit.kernels.tiles import TILE, load_dense_tile
+from pymc_dpsplit.kernels.views import part_of
+
+# If removals leave less than this fraction of a sum, half of its digits are lost.
+_LEAST_KEPT = 1e-8
+_LOG_LEAST_KEPT = math.log(_LEAST_KEPT)
+
+
+# Functions of one entry are inlined, since passing a prior costs more than most of their bodies.
+_of_an_entry = partial(operation, inline=True)
+_optional_of_an_entry = partial(optional_operation, inline=True)
+
+
+@_of_an_entry
+def log_measure(prior, d, x):
+    """Return log h(x), or `LOG_ZERO` if x is not in the support.
+
+    Parameters
+    ----------
+    prior : NamedTuple
+    d : int
+    x : float
+
+    Returns
+    -------
+    float
+    """
+
+
+@operation
+def log_partition(prior, d, n, t):
+    """Return log Z of entries of one column, up to a term that depends on the prior alone.
+
+    Parameters
+    ----------
+    prior : NamedTuple
+    d : int
+    n : float
+        Number of entries.
+    t : float
+        Sum of `statistic` over the entries.
+
+    Returns
+    -------
+    float
+    """
+
+
+@operation
+def draw_natural(prior, d, n, t, rng):
+    """Draw the parameter of one column from its posterior.
+
+    Parameters
+    ----------
+    prior : NamedTuple
+    d : int
+    n, t : float
+        Number of entries, and the sum of `statistic` over them.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    slope, constant : float
+    """
+
+
+@operation
+def mean_natural(prior, d, n, t):
+    """Return slope and constant at a plug-in estimate, finite for every n and t.
+
+    Parameters
+    ----------
+    prior : NamedTuple
+    d : int
+    n, t : float
+        Number of entries, and the sum of `statistic` over them.
+
+    Returns
+    -------
+    slope, constant : float
+    """
+
+
+@_optional_of_an_entry
+def statistic(prior, d, x):
+    """Return T(x), by default x.
+
+    Parameters
+    ----------
+    prior : NamedTuple
+    d : int
+    x : float
+
+    Returns
+    -------
+    float
+    """
+    return x
+
+
+@_optional_of_an_entry
+def measure_statistic(prior, d, x):
+    """Return the statistic of an entry from which sums of log h are computed.
+
+    It must not depend on hyperparameters that may be PyMC variables.  It is -log h(x) unless the
+    family implements `sum_log_measures`.  The default is 0, for h = 1.
+
+    Parameters
+    ----------
+    prior : NamedTuple
+    d : int
+    x : float
+
+    Returns
+    -------
+    float
+    """
+    return 0.0
+
+
+@optional_operation
+def sum_log_measures(prior, d, n, s):
+    """Return the sum of log h over entries of one column, by default -s.
+
+    Parameters
+    ----------
+    prior : NamedTuple
+    d : int
+    n : float
+        Number of entries.
+    s : float
+        Sum of `measure_statistic` over the entries.
+
+    Returns
+    -------
+    float
+    """
+    return -s
+
+
+@_optional_of_an_entry
+def share_kept(prior, d, before, after):
+    """Return the relative precision of t that is left after an entry was removed.
+
+    The default is 1, as sums of whole numbers are exact.
+
+    Parameters
+    ----------
+    prior : NamedTuple
+    d : int
+    before, after : float
+        Sum t before and after the removal.
+
+    Returns
+    -------
+    float
+    """
+    return 1.0
+
+
+@optional_operation
+def prepare_predictive(prior, d, n, t):
+    """Precompute the part of the log predictive of one column that does not depend on the entry.
+
+    The defaults of this operation and `finish_predictive` give the ratio of marginals.
+
+    Parameters
+    ----------
+    prior : NamedTuple
+    d : int
+    n, t : float
+        Number of entries, and the sum of `statistic` over them.
+
+    Returns
+    -------
+    constant : float
+        Term of the log predictive.
+    kept : float
+        Passed to `finish_predictive`.
+    """
+    return -log_partition(prior, d, n, t), 0.0
+
+
+@_optional_of_an_entry
+def finish_predictive(prior, d, n, t, kept, statistic_of_x):
+    """Return the part of the log predictive that depends on the entry, without log h.
+
+    Parameters
+    ----------
+    prior : NamedTuple
+    d : int
+    n, t : float
+        Number of entries, and the sum of `statistic` over them.
+    kept : float
+        From `prepare_predictive`.
+    statistic_of_x : float
+        `statistic` of the entry.
+
+    Returns
+    -------
+    float
+    """
+    return log_partition(prior, d, n + 1.0, t + statistic_of_x)
+
+
+_has_measure = whether_implemented(measure_statistic)
+_sums_by_column = whether_implemented(sum_log_measures)
+
+
+def _stats_size(prior):
+    n_columns = prior.shift.shape[0]
+    if _sums_by_column(prior):
+        return 1 + 2 * n_columns
+    return 2 + n_columns if _has_measure(prior) else 1 + n_columns
+
+
+def _params_size(prior):
+    return 1 + prior.shift.shape[0]
+
+
+def _cache_size(prior):
+    return 3 + 2 * prior.shift.shape[0]
+
+
+def _load_tile(prior, data, rows, tile):
+    load_dense_tile(data, prior.shift, rows, tile)
+    n_columns = prior.shift.shape[0]
+    extra = part_of(tile, n_columns * TILE, TILE)
+    extra[:] = 0.0
+    for d in range(n_columns):
+        column = part_of(tile, d * TILE, TILE)
+        for t in range(TILE):
+            x = column[t]
+            measure = log_measure(prior, d, x)
+            column[t] = statistic(prior, d, x) if measure != LOG_ZERO else 0.0
+            # LOG_ZERO is finite, and so are sums of several of them.
+            extra[t] += measure
+
+
+def _fill_log_density(prior, tile, params, out, scratch):
+    slopes = part_of(params, 1, prior.shift.shape[0])
+    fill_log_linear(tile, slopes, params[0], out)
+
+
+def _add_row(prior, data, i, stats):
+    n_columns = prior.shift.shape[0]
+    stats[0] += 1.0
+    for d in range(n_columns):
+        x = np.float64(data[i, d])
+        stats[1 + d] += statistic(prior, d, x)
+        if _has_measure(prior):
+            at = 1 + n_columns + d if _sums_by_column(prior) else 1 + n_columns
+            stats[at] += measure_statistic(prior, d, x)
+
+
+def _log_marginal(prior, stats):
+    """Return the log marginal likelihood, eq. (7.37)."""
+    n, n_columns, total = stats[0], prior.shift.shape[0], 0.0
+    for d in range(n_columns):
+        total += log_partition(prior, d, n, stats[1 + d]) - log_partition(prior, d, 0.0, 0.0)
+        if _sums_by_column(prior):
+            total += sum_log_measures(prior, d, n, stats[1 + n_columns + d])
+    if _has_measure(prior) and not _sums_by_column(prior):
+        total -= stats[1 + n_columns]
+    return total
+
+
+def _draw_parameters(prior, stats, rng, params):
+    params[0] = 0.0
+    for d in range(prior.shift.shape[0]):
+        slope, constant = draw_natural(prior, d, stats[0], stats[1 + d], rng)
+        params[0] += constant
+        params[1 + d] = slope
+
+
+def _mean_parameters(prior, stats, params):
+    params[0] = 0.0
+    for d in range(prior.shift.shape[0]):
+        slope, constant = mean_natural(prior, d, stats[0], stats[1 + d])
+        params[0] += constant
+        params[1 + d] = slope
+
+
+@jitted
+def _prepare_columns(prior, cache):
+    n_columns, total = prior.shift.shape[0], 0.0
+    for d in range(n_columns):
+        constant, kept = prepare_predictive(prior, d, cache[2], cache[3 + d])
+        total += constant
+        cache[3 + n_columns + d] = kept
+    cache[0] = total
+
+
+def _fill_cache(prior, stats, cache):
+    cache[1] = 0.0
+    for d in range(1 + prior.shift.shape[0]):
+        cache[2 + d] = stats[d]
+    _prepare_columns(prior, cache)
+
+
+def _cache_add(prior, data, i, cache):
+    cache[2] += 1.0
+    for d in range(prior.shift.shape[0]):
+        cache[3 + d] += statistic(prior, d, np.float64(data[i, d]))
+    _prepare_columns(prior, cache)
+
+
+def _cache_remove(prior, data, i, cache):
+    cache[2] -= 1.0
+    kept = 1.0
+    for d in range(prior.shift.shape[0]):
+        before = cache[3 + d]
+        cache[3 + d] -= statistic(prior, d, np.float64(data[i, d]))
+        kept = min(kept, share_kept(prior, d, before, cache[3 + d]))
+    if not kept > _LEAST_KEPT:
+        return False
+    # Cancellation accumulates: a later removal can amplify the rounding error of an earlier one.
+    cache[1] += math.log(kept)
+    if cache[1] < _LOG_LEAST_KEPT:
+        return False
+    _prepare_columns(prior, cache)
+    return True
+
+
+def _log_predictive(prior, data, i, cache):
+    """Return the log predictive density, a ratio of marginals."""
+    n_columns, total = prior.shift.shape[0], cache[0]
+    for d in range(n_columns):
+        x = np.float64(data[i, d])
+        measure = log_measure(prior, d, x)
+        if measure == LOG_ZERO:
+            return LOG_ZERO
+        kept, t = cache[3 + n_columns + d], statistic(prior, d, x)
+        total += measure + finish_predictive(prior, d, cache[2], cache[3 + d], kept, t)
+    return total
+
+
+_BY_COLUMN: dict[Callable[..., Any], Callable[..., Any]] = {
+    base.stats_size: _stats_size,
+    base.params_size: _params_size,
+    base.tile_size: _params_size,
+    base.predictive_size: _cache_size,
+    base.load_tile: _load_tile,
+    base.fill_log_density: _fill_log_density,
+    base.add_row: _add_row,
+    base.log_marginal: _log_marginal,
+    base.draw_parameters: _draw_parameters,
+    base.mean_parameters: _mean_parameters,
+    base.fill_predictive: _fill_cache,
+    base.predictive_add: _cache_add,
+    base.predictive_remove: _cache_remove,
+    base.log_predictive: _log_predictive,
+}
+
+
+def _minus_log_measure(prior, d, x):
+    return -log_measure(prior, d, x)
+
+
+def implement_by_column(prior_class: type, keeps_log_measure: bool = False) -> None:
+    """Generate the kernel operations of a family from its functions of one column.
+
+    Parameters
+    ----------
+    prior_class : type
+        The NamedTuple class of the family's prior, whose `shift` has shape (D,).  Operations
+        that the family implemented before the call are kept.
+    keeps_log_measure : bool
+        Whether the sum of log h is a statistic.  This requires that h does not depend on
+        hyperparameters that may be PyMC variables.
+    """
+    if keeps_log_measure:
+        implements(measure_statistic, prior_class)(_minus_log_measure)
+    for of, function in _BY_COLUMN.items():
+        if not implemented(of, prior_class):
+            is_innermost = function is _fill_log_density
+            implements(of, prior_class, inline=is_innermost)(function)

@@ -1,0 +1,50 @@
+"""Entries beside which float64 does not hold the others, and counts whose log densities cancel."""
+
+import math
+
+import numpy as np
+
+from pymc_dpsplit.data.blocks import quartiles_of, range_of
+
+_EPSILON = float(np.finfo(np.float64).eps)
+# From here on the logarithm of a density of counts is a difference of numbers above 1e8.
+_LARGE_COUNT = 1e7
+
+
+def warning_of_lost_digits(rows: np.ndarray, is_discrete: bool) -> str | None:
+    """Say in one sentence which entry costs digits, None if there is no such entry.
+
+    Parameters
+    ----------
+    rows : ndarray of float64 or float32, shape (N, D)
+        NaN where missing.
+    is_discrete : bool
+        Whether entries are whole numbers.
+    """
+    lowest, highest = range_of(rows)
+    if is_discrete:
+        return _of_large_counts(float(highest.max()))
+    lower, median, upper = quartiles_of(rows)
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = upper - lower
+        reach = np.maximum(np.abs(lowest - median), np.abs(highest - median))
+        lost = np.flatnonzero((spread > 0) & (spread < _EPSILON * reach))
+    if not len(lost):
+        return None
+    d = int(lost[0])
+    i = int(np.nanargmax(np.abs(rows[:, d] - median[d])))
+    return (
+        f"observed has {rows[i, d]:g} in row {i}, column {d}, beside which the spread of the "
+        f"others, {spread[d]:.2g}, is lost to rounding; if it stands for a missing entry, as the "
+        "fill values of file formats do, give NaN."
+    )
+
+
+def _of_large_counts(highest: float) -> str | None:
+    if not highest > _LARGE_COUNT:
+        return None
+    error = _EPSILON * highest * math.log(highest)
+    return (
+        f"observed has counts up to {highest:g}, whose log densities are rounded by about "
+        f"{error:.0e} each; if that matters, model their logarithms, for instance by Normal."
+    )

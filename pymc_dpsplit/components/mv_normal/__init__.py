@@ -1,0 +1,1 @@
+"""Normal clusters with a full covariance: family, predictive density and bounds for pruning."""

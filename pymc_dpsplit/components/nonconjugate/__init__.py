@@ -1,0 +1,1 @@
+"""Non-conjugate families: interface and kernel operations."""

@@ -1,0 +1,1 @@
+"""Collapsed moves of one observation at a time, weights and parameters integrated out."""

@@ -1,0 +1,77 @@
+"""Scan list: observations that get a collapsed Gibbs update in every iteration.
+
+The sweep gives birth to a cluster by drawing parameters from the base measure.  In many
+dimensions these hardly ever fit an observation, so small clusters come and go slowly.  Collapsed
+Gibbs does not have this problem, but it is sequential.  Most observations are unlikely to found a
+cluster; the others are identified during tuning and visited in every iteration.  The list is
+frozen before the first draw that is kept, so the scan is an ordinary Gibbs step.
+"""
+
+import math
+
+import numpy as np
+
+from pymc_dpsplit.components.base import mean_parameters, params_size
+from pymc_dpsplit.kernels.jit import jitted
+from pymc_dpsplit.moves.partition_law import joining_mass, log_opening_mass
+from pymc_dpsplit.moves.sweep.density import fill_log_mixture, log_prior_predictive
+
+# Share of the expected number of new clusters per sweep that the list covers, if it may be so long.
+_COVERED = 0.95
+
+
+@jitted
+def log_founding_odds(target, stats):
+    """Log odds of each observation founding a cluster against joining a large one.
+
+    Clusters with fewer members than sufficient statistics are left out, so that their members are
+    among the observations to visit.
+
+    Parameters
+    ----------
+    target : Target
+    stats : ndarray of float64, shape (K, S)
+
+    Returns
+    -------
+    ndarray of float64, shape (N,)
+    """
+    prior, data, law = target
+    least = min(float(stats.shape[1]), stats[:, 0].max())
+    large = np.flatnonzero(stats[:, 0] >= least)
+    log_weights = np.empty(large.shape[0])
+    params = np.empty((large.shape[0], params_size(prior)))
+    for j in range(large.shape[0]):
+        log_weights[j] = math.log(joining_mass(law, stats[large[j], 0]))
+        mean_parameters(prior, stats[large[j]], params[j])
+    odds = np.empty(data.shape[0])
+    alone = log_prior_predictive(prior, data)
+    log_open = log_opening_mass(law, stats.shape[0])
+    fill_log_mixture(prior, data, alone, log_weights, params, -np.inf, odds)
+    for i in range(odds.shape[0]):
+        odds[i] = log_open + alone[i] - odds[i]
+    return odds
+
+
+def choose_scan_list(log_odds: np.ndarray, most: int) -> np.ndarray:
+    """Choose the observations likeliest to found a cluster.
+
+    Parameters
+    ----------
+    log_odds : ndarray of float64, shape (N,)
+        Result of `log_founding_odds`.
+    most : int
+        Maximum length of the list.
+
+    Returns
+    -------
+    ndarray of int64, shape (M,)
+        Ascending; at most `most` observations, fewer if they cover 95 % of the expected births.
+    """
+    probability = 1.0 / (1.0 + np.exp(np.minimum(-log_odds, 700.0)))
+    most = min(most, len(probability))
+    likeliest = np.argpartition(-probability, most - 1)[:most] if most else np.empty(0, np.int64)
+    likeliest = likeliest[np.argsort(-probability[likeliest], kind="stable")]
+    covered = np.cumsum(probability[likeliest])
+    enough = int(np.searchsorted(covered, _COVERED * probability.sum())) + 1
+    return np.sort(likeliest[:enough]).astype(np.int64)

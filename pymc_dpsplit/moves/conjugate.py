@@ -1,0 +1,169 @@
+"""Iterations of the chain for conjugate families, composed of moves.
+
+Each move leaves the posterior of the partition invariant on its own, except those of the kernel
+"greedy", which is for tuning.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from pymc_dpsplit.kernels.jit import jitted
+from pymc_dpsplit.moves.collapsed.scan import collapsed_scan, collapsed_sweep
+from pymc_dpsplit.moves.cost import attempt_cost, sweep_cost
+from pymc_dpsplit.moves.family_moves import FamilyMoves, KernelForm
+from pymc_dpsplit.moves.measure import no_atoms
+from pymc_dpsplit.moves.n_attempts import n_attempts
+from pymc_dpsplit.moves.partition import gather_stats
+from pymc_dpsplit.moves.partition_law import breaks_sticks
+from pymc_dpsplit.moves.split_merge.anchored import anchored_attempt
+from pymc_dpsplit.moves.split_merge.greedy import greedy_attempt
+from pymc_dpsplit.moves.split_merge.informed import informed_attempt
+from pymc_dpsplit.moves.split_merge.side_by_side import (
+    attempt_side_by_side,
+    draw_attempts,
+    draw_greedy_attempts,
+)
+from pymc_dpsplit.moves.start import assign_to_centres
+from pymc_dpsplit.moves.sweep.assignment import next_sweep, slice_sweep
+from pymc_dpsplit.moves.target import Target
+
+_GREEDY_ATTEMPTS = 10
+
+
+@jitted
+def _scan_list(target, labels, stats, rng, schedule):
+    if schedule.scan_list.shape[0] > 0:
+        stats = collapsed_scan(target, labels, stats, rng, schedule.scan_list)
+    return stats
+
+
+@jitted
+def finish_exact(target, labels, stats, rng, schedule, acceptance_counts):
+    """Apply the moves of an exact iteration that follow the slice sweep; return the statistics.
+
+    Parameters
+    ----------
+    target : Target
+    labels : ndarray of int32, shape (N,)
+    stats : ndarray of float64, shape (K, S)
+    rng : numpy.random.Generator
+    schedule : Schedule
+    acceptance_counts : ndarray of int64, shape (4,)
+
+    Returns
+    -------
+    ndarray of float64, shape (K', S)
+    """
+    stats = _scan_list(target, labels, stats, rng, schedule)
+    for _ in range(n_attempts(schedule.attempts, labels.shape[0], rng)):
+        if rng.random() < 0.5:
+            stats = anchored_attempt(target, labels, stats, rng, acceptance_counts)
+        else:
+            stats = informed_attempt(target, labels, stats, rng, acceptance_counts)
+    return stats
+
+
+@jitted
+def _n_greedy(schedule):
+    return max(int(schedule.attempts), _GREEDY_ATTEMPTS)
+
+
+@jitted
+def _finish_greedy(target, labels, stats, rng, schedule, acceptance_counts):
+    """Apply the moves of a tuning iteration that follow the slice sweep; not invariant."""
+    for _ in range(_n_greedy(schedule)):
+        stats = greedy_attempt(target, labels, stats, rng, acceptance_counts)
+    return stats
+
+
+@jitted
+def _iterate_exact(target, labels, stats, rng, schedule, acceptance_counts):
+    atoms = no_atoms(target.prior)
+    for _ in range(schedule.n_iterations):
+        if breaks_sticks(target.law, labels.shape[0]):
+            stats, atoms = next_sweep(target, labels, stats, rng, atoms)
+        else:
+            stats = collapsed_sweep(target, labels, stats, rng)
+        stats = finish_exact(target, labels, stats, rng, schedule, acceptance_counts)
+    return stats
+
+
+@jitted
+def _iterate_greedy(target, labels, stats, rng, schedule, acceptance_counts):
+    if breaks_sticks(target.law, labels.shape[0]):
+        stats = slice_sweep(target, labels, stats, rng)
+    else:
+        stats = collapsed_sweep(target, labels, stats, rng)
+    return _finish_greedy(target, labels, stats, rng, schedule, acceptance_counts)
+
+
+@jitted
+def _iterate_collapsed(target, labels, stats, rng, schedule, acceptance_counts):
+    for _ in range(schedule.n_iterations):
+        stats = collapsed_sweep(target, labels, stats, rng)
+    return stats
+
+
+def _finish_exact_in_threads(
+    target: Target,
+    labels: np.ndarray,
+    stats: np.ndarray,
+    rng: np.random.Generator,
+    schedule: Any,
+    acceptance_counts: np.ndarray,
+    pool: ThreadPoolExecutor,
+) -> np.ndarray:
+    """Like `finish_exact`, with the attempts distributed over threads."""
+    stats = _scan_list(target, labels, stats, rng, schedule)
+    attempts = draw_attempts(n_attempts(schedule.attempts, len(labels), rng), rng)
+    width = len(attempts)
+    return attempt_side_by_side(target, labels, stats, attempts, acceptance_counts, pool, width)
+
+
+def _finish_greedy_in_threads(
+    target: Target,
+    labels: np.ndarray,
+    stats: np.ndarray,
+    rng: np.random.Generator,
+    schedule: Any,
+    acceptance_counts: np.ndarray,
+    pool: ThreadPoolExecutor,
+) -> np.ndarray:
+    """Like `_finish_greedy`, with the attempts distributed over threads."""
+    attempts = draw_greedy_attempts(_n_greedy(schedule), rng)
+    # One attempt per thread: many are accepted, which invalidates the later ones.
+    width = pool._max_workers
+    return attempt_side_by_side(target, labels, stats, attempts, acceptance_counts, pool, width)
+
+
+def _label_by_centres(target: Target, centres: np.ndarray) -> np.ndarray:
+    labels = np.zeros(target.data.shape[0], np.int32)
+    assign_to_centres(target.prior, target.data, centres, labels)
+    return labels
+
+
+def _gather(target: Target, labels: np.ndarray, n_clusters: int) -> np.ndarray:
+    stats: np.ndarray = gather_stats(target.prior, target.data, labels, n_clusters)
+    return stats
+
+
+def _prepare(target: Target) -> None:
+    """Do nothing: conjugate families keep nothing from draw to draw."""
+
+
+CONJUGATE = FamilyMoves(
+    is_conjugate=True,
+    label_by_centres=_label_by_centres,
+    gather=_gather,
+    start_kernels=(assign_to_centres, gather_stats),
+    prepare=_prepare,
+    kernels={
+        "exact": KernelForm(_iterate_exact, _finish_exact_in_threads),
+        "collapsed": KernelForm(_iterate_collapsed, None),
+        "greedy": KernelForm(_iterate_greedy, _finish_greedy_in_threads),
+    },
+    sweep_cost=sweep_cost,
+    attempt_cost=attempt_cost,
+)

@@ -1,0 +1,63 @@
+"""Approximate cost of moves in nanoseconds, for conjugate families."""
+
+from typing import Any
+
+from pymc_dpsplit.moves.family_moves import typical_size
+from pymc_dpsplit.moves.target import Target
+
+# For sparse rows: a multiplication and addition per entry and cluster, from a table; and a gamma
+# variable per column and cluster.
+_WORK_PER_ENTRY, _PER_COLUMN = 8.0, 30.0
+
+
+def work_of(data: Any) -> float:
+    """Cost of one observation and cluster, in multiplications under full covariance."""
+    n_obs, n_features = data.shape
+    if is_sparse(data):
+        return _WORK_PER_ENTRY * len(data.indices) / n_obs
+    return n_features * (n_features + 1.0)
+
+
+def is_sparse(data: Any) -> bool:
+    """Whether rows are stored as their nonzero entries."""
+    return hasattr(data, "indices")
+
+
+def _column_cost(target: Target) -> float:
+    """Nanoseconds of one pass over the columns of a cluster, counted for sparse rows only."""
+    return target.data.shape[1] * _PER_COLUMN if is_sparse(target.data) else 0.0
+
+
+def sweep_cost(target: Target, n_clusters: int, n_sticks: float, n_evaluated: float) -> float:
+    """Cost of a sweep in nanoseconds, see `FamilyMoves`.
+
+    Parameters
+    ----------
+    target : Target
+    n_clusters : int
+    n_sticks : float
+        Number of sticks broken.
+    n_evaluated : float
+        Number of atoms evaluated per observation.
+
+    Returns
+    -------
+    float
+    """
+    work = work_of(target.data)
+    per_row = 10.0 + 0.05 * work + n_evaluated * (0.7 + 0.012 * work)
+    drawn = (n_clusters + n_sticks) * _column_cost(target)
+    return 5e3 + 1e3 * n_sticks + target.data.shape[0] * per_row + drawn
+
+
+def visit_cost(target: Target, n_clusters: int) -> float:
+    """Cost of one observation in a collapsed scan, in nanoseconds."""
+    return (n_clusters + 1.0) * (80.0 + 2.0 * work_of(target.data))
+
+
+def attempt_cost(target: Target, n_clusters: int) -> float:
+    """Cost of a split/merge attempt in nanoseconds, see `FamilyMoves`."""
+    # Two clusters are fitted seven times; half of the attempts evaluate the marginals of all pairs
+    # with one cluster.
+    columns = (14.0 + n_clusters) * _column_cost(target)
+    return 1e4 + (40.0 + work_of(target.data)) * typical_size(target, n_clusters) + columns

@@ -1,0 +1,63 @@
+"""Moves and costs of a family as one record, selected by the type of its prior."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pymc_dpsplit.moves.target import Target
+
+
+class KernelForm(NamedTuple):
+    """One kernel of the chain: its iterations on one thread, and the moves after a threaded sweep.
+
+    Attributes
+    ----------
+    iterate : callable
+        ``(target, labels, stats, rng, schedule, acceptance_counts) -> stats``.
+    finish : callable or None
+        The moves of one iteration after its sweep, with a pool of threads as the last argument;
+        None for a kernel without a sweep that threads can share.
+    """
+
+    iterate: Callable[..., np.ndarray]
+    finish: Callable[..., np.ndarray] | None
+
+
+class FamilyMoves(NamedTuple):
+    """Everything that depends on whether a family is conjugate.
+
+    Attributes
+    ----------
+    is_conjugate : bool
+        Whether cluster parameters are integrated out.  Only then are there a predictive density
+        and collapsed moves.
+    label_by_centres : callable
+        ``(target, centres) -> labels``: starting labels, given observations that serve as centres.
+    gather : callable
+        ``(target, labels, n_clusters) -> stats``: statistics of the clusters that labels define.
+    start_kernels : tuple of Kernel
+        Kernels that these two call.
+    prepare : callable
+        ``(target) -> None``, called before the iterations of a draw.
+    kernels : mapping of str to KernelForm
+    sweep_cost : callable
+        ``(target, n_clusters, n_sticks, n_evaluated) -> float``: nanoseconds of a sweep that
+        breaks `n_sticks` sticks and evaluates `n_evaluated` atoms per observation.
+    attempt_cost : callable
+        ``(target, n_clusters) -> float``: nanoseconds of a split/merge attempt.
+    """
+
+    is_conjugate: bool
+    label_by_centres: Callable[[Target, np.ndarray], np.ndarray]
+    gather: Callable[[Target, np.ndarray, int], np.ndarray]
+    start_kernels: tuple[Callable[..., Any], ...]
+    prepare: Callable[[Target], None]
+    kernels: Mapping[str, KernelForm]
+    sweep_cost: Callable[[Target, int, float, float], float]
+    attempt_cost: Callable[[Target, int], float]
+
+
+def typical_size(target: Target, n_clusters: int) -> float:
+    """Expected size of the cluster an attempt chooses: twice the mean, as it favours large ones."""
+    return 2.0 * target.data.shape[0] / (n_clusters + 1.0)

@@ -1,0 +1,1 @@
+"""Split/merge moves for conjugate families, cluster parameters integrated out."""

@@ -1,0 +1,145 @@
+"""Density of observations under a mixture with a remainder, labels summed out."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from pymc_dpsplit.components.base import (
+    fill_predictive,
+    log_predictive,
+    predictive_size,
+    stats_size,
+)
+from pymc_dpsplit.components.component_family import ComponentFamily
+from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
+from pymc_dpsplit.components.optional import begin_tile, find_table
+from pymc_dpsplit.kernels.jit import jitted
+from pymc_dpsplit.kernels.mass import accumulate
+from pymc_dpsplit.kernels.tiles import TILE, new_rows, new_scratch
+from pymc_dpsplit.moves.sweep.all_atoms import fill_masses, new_masses
+
+
+@jitted
+def add_log_weights(params, log_weights):
+    """Copy `params`, shape (K, P), with a log weight added to each log normaliser, element 0."""
+    weighted = params.copy()
+    for k in range(log_weights.shape[0]):
+        weighted[k, 0] += log_weights[k]
+    return weighted
+
+
+@jitted
+def log_prior_predictive(prior, data):
+    """Log prior predictive density of every observation.
+
+    Parameters
+    ----------
+    prior : NamedTuple
+    data : ndarray of float64, shape (N, D)
+
+    Returns
+    -------
+    ndarray of float64, shape (N,)
+    """
+    cache = np.empty(predictive_size(prior))
+    fill_predictive(prior, np.zeros(stats_size(prior)), cache)
+    out = np.empty(data.shape[0])
+    for i in range(out.shape[0]):
+        out[i] = log_predictive(prior, data, i, cache)
+    return out
+
+
+def log_density_alone(
+    component: ComponentFamily, prior: Any, data: Any, rows: Any, values: Mapping[str, np.ndarray]
+) -> np.ndarray:
+    """Log prior predictive density of every observation, for all families.
+
+    Families that are not conjugate supply their own approximation.
+
+    Parameters
+    ----------
+    component : ComponentFamily
+    prior : NamedTuple
+    data : object
+        Prior and observations in the form that kernels read.
+    rows : ndarray of float64 or float32, shape (N, D), or SparseRows
+        The same observations in user form.
+    values : mapping
+        Hyperparameters.
+
+    Returns
+    -------
+    ndarray of float64, shape (N,)
+    """
+    if isinstance(component, NonconjugateFamily):
+        return component.log_prior_predictive(rows, values)
+    return log_prior_predictive(prior, data)
+
+
+@jitted
+def fill_log_mixture(prior, data, log_alone, log_weights, params, log_rest, out):
+    """Write log(sum_k w_k f(x_i | theta_k) + w_rest m(x_i)) for every observation.
+
+    Parameters
+    ----------
+    prior : NamedTuple
+    data : ndarray, shape (N, D)
+        Or another form that kernels of the family read.
+    log_alone : ndarray of float64, shape (N,)
+        Log prior predictive densities log m(x_i).
+    log_weights : ndarray of float64, shape (K,)
+    params : ndarray of float64, shape (K, P)
+    log_rest : float
+        Log weight of the remainder; may be -inf.
+    out : ndarray of float64, shape (N,)
+        Overwritten.
+    """
+    n_obs, n_clusters = data.shape[0], log_weights.shape[0]
+    rows = new_rows()
+    tile = begin_tile(prior, data)
+    scratch = new_scratch(4)
+    highest, total = new_scratch(1), new_scratch(1)
+    weighted = add_log_weights(params, log_weights)
+    table = find_table(prior, weighted)
+    log_mass = new_masses(table, n_clusters, 1)
+    for first in range(0, n_obs, TILE):
+        fill_masses(prior, data, first, weighted, table, rows, tile, log_mass, scratch)
+        for t in range(TILE):
+            log_mass[0, n_clusters, t] = log_rest + log_alone[rows[t]]
+        accumulate(log_mass[0], n_clusters + 1, highest, total)
+        for t in range(min(TILE, n_obs - first)):
+            out[first + t] = highest[t] + math.log(total[t])
+
+
+@jitted
+def fill_log_masses(prior, data, log_alone, log_weights, params, log_rest, out):
+    """Write the terms of eq. (5.1): log w_k f(x_i | theta_k), and last log w_rest m(x_i).
+
+    Parameters
+    ----------
+    prior : NamedTuple
+    data : ndarray of float64, shape (N, D)
+    log_alone : ndarray of float64, shape (N,)
+        Log prior predictive densities log m(x_i).
+    log_weights : ndarray of float64, shape (K,)
+    params : ndarray of float64, shape (K, P)
+    log_rest : float
+        Log weight of the remainder; may be -inf.
+    out : ndarray of float64, shape (K + 1, N)
+        Overwritten.
+    """
+    n_obs, n_clusters = data.shape[0], log_weights.shape[0]
+    rows = new_rows()
+    tile = begin_tile(prior, data)
+    scratch = new_scratch(4)
+    weighted = add_log_weights(params, log_weights)
+    table = find_table(prior, weighted)
+    log_mass = new_masses(table, n_clusters, 1)
+    for first in range(0, n_obs, TILE):
+        fill_masses(prior, data, first, weighted, table, rows, tile, log_mass, scratch)
+        for t in range(min(TILE, n_obs - first)):
+            for k in range(n_clusters):
+                out[k, first + t] = log_mass[0, k, t]
+            out[n_clusters, first + t] = log_rest + log_alone[first + t]

@@ -1,0 +1,67 @@
+"""Labels given a stored draw of the measure; docs/method.md, section 5."""
+
+import math
+
+import numpy as np
+
+from pymc_dpsplit.components.optional import begin_tile, find_table
+from pymc_dpsplit.kernels.jit import jitted
+from pymc_dpsplit.kernels.random import draw_key
+from pymc_dpsplit.kernels.tiles import TILE, new_rows, new_scratch
+from pymc_dpsplit.moves.measure import break_remainder
+from pymc_dpsplit.moves.sweep.all_atoms import fill_masses, new_masses
+from pymc_dpsplit.moves.sweep.density import add_log_weights, fill_log_mixture
+from pymc_dpsplit.moves.sweep.tile_labels import choose_in_tile
+
+# Largest share of the mixture density, over observations, that the unbroken remainder may hold.
+# It changes a label, drawn with a 52-bit uniform, at most once in 10^12.
+_LOG_LEFT_OUT = math.log(1e-12)
+
+
+@jitted
+def redraw_labels(target, labels, rng, log_alone, log_weights, log_rest, params):
+    """Draw labels given the occupied part of the measure, breaking the remainder as needed.
+
+    Parameters
+    ----------
+    target : Target
+    labels : ndarray of int, shape (N,)
+        Overwritten by rows of the returned `params`; K and above are clusters not recorded.
+    rng : numpy.random.Generator
+    log_alone : ndarray of float64, shape (N,)
+        Log prior predictive densities, see `log_density_alone`.
+    log_weights : ndarray of float64, shape (K,)
+    log_rest : float
+        Log weight of the remainder.
+    params : ndarray of float64, shape (K, P)
+
+    Returns
+    -------
+    log_weights : ndarray of float64, shape (K + M,)
+    params : ndarray of float64, shape (K + M, P)
+        Atoms that the labels refer to, with M sticks broken.
+    """
+    prior, data = target.prior, target.data
+    n_obs = labels.shape[0]
+    log_density = np.empty(n_obs)
+    fill_log_mixture(prior, data, log_alone, log_weights, params, -np.inf, log_density)
+    worst = -np.inf
+    for i in range(n_obs):
+        worst = max(worst, log_alone[i] - log_density[i])
+    log_weights, params = break_remainder(
+        target, rng, log_weights, log_rest, params, _LOG_LEFT_OUT - worst
+    )
+    n_atoms = log_weights.shape[0]
+    weighted = add_log_weights(params, log_weights)
+    rows, chosen = new_rows(), new_rows()
+    tile = begin_tile(prior, data)
+    scratch = new_scratch(4)
+    table = find_table(prior, weighted)
+    log_mass = new_masses(table, n_atoms, 1)
+    key = draw_key(rng)
+    for first in range(0, n_obs, TILE):
+        fill_masses(prior, data, first, weighted, table, rows, tile, log_mass, scratch)
+        choose_in_tile(log_mass[0], n_atoms, rows, key, chosen, scratch)
+        for t in range(min(TILE, n_obs - first)):
+            labels[first + t] = chosen[t]
+    return log_weights, params

@@ -1,0 +1,1 @@
+"""Comparison of a Dirichlet-process mixture with finite mixtures on one data set."""

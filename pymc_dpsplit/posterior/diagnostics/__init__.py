@@ -1,0 +1,1 @@
+"""Convergence diagnostics of a trace."""

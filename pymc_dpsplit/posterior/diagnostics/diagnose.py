@@ -1,0 +1,365 @@
+"""`diagnose`: a verdict on the convergence of label-invariant quantities."""
+
+import math
+import textwrap
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+from pymc.model import Model
+
+from pymc_dpsplit.posterior.diagnostics.agreement import Agreement, chain_agreement
+from pymc_dpsplit.posterior.diagnostics.invariants import (
+    LEAST_DRAWS,
+    invariant_quantities,
+    largest_disagreement,
+    tabulate,
+)
+from pymc_dpsplit.posterior.diagnostics.probes import probe_densities
+from pymc_dpsplit.posterior.trace.declared import kept_rows
+from pymc_dpsplit.posterior.trace.groups import choose_mixture, group_of, mixture_names
+from pymc_dpsplit.posterior.trace.recorded import counts_of, refuse_other_draws
+
+# Vehtari et al. (2021), Rank-normalization, folding, and localization, Bayesian Analysis 16.
+LARGEST_R_HAT = 1.01
+LEAST_ESS = 400
+# Between the two limits longer chains may suffice; above, chains explore different regions.
+R_HAT_APART = 1.05
+# Means of chains that differ by more standard errors are reported as different.
+_MOST_ERRORS = 5.0
+# Margin of the number of draws suggested, because the estimate of ESS is noisy.
+_MARGIN = 1.25
+# Beyond this factor a longer chain is not a useful remedy.
+_MOST_TIMES_LONGER = 50
+# A chain with fewer accepted moves has hardly explored other numbers of clusters.
+_FEW_ACCEPTED = 10
+_WITHOUT_MODEL = (
+    "Give model= to judge more: the density of any family, and partitions of the chains."
+)
+_LINE = 88  # characters
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnosis:
+    """Result of `diagnose`; ``print`` it for the verdict in words.
+
+    Attributes
+    ----------
+    var_name : str
+        Name of the mixture.
+    table : Dataset
+        Over ``quantity``: ``mean``, ``sd``, ``r_hat``, ``ess_bulk``, ``ess_tail``, ``is_constant``,
+        ``is_judged`` (whether R-hat and ESS are meaningful); over ``quantity`` and ``chain``:
+        ``chain_mean`` and ``chain_error``, its standard error.
+    n_draws : int
+        Draws per chain.
+    agreement : Agreement or None
+        Agreement of the partitions of the chains: ``r_hat``, and the mean variation of information
+        ``between`` and ``within`` chains; None if they could not be compared.
+    problems : tuple of str
+        Reasons not to trust the draws, each with its remedy; empty if converged.
+    remarks : tuple of str
+        Further findings that do not change the verdict.
+    """
+
+    var_name: str
+    table: xr.Dataset
+    n_draws: int
+    agreement: Agreement | None
+    problems: tuple[str, ...]
+    remarks: tuple[str, ...]
+
+    @property
+    def converged(self) -> bool:
+        """Return whether all R-hat and ESS pass and the partitions of the chains agree."""
+        return not self.problems
+
+    @property
+    def verdict(self) -> str:
+        """Return the first line of the printed diagnosis."""
+        if self.converged:
+            return f"Converged: every R-hat < {LARGEST_R_HAT} and every bulk ESS > {LEAST_ESS}."
+        return "Not converged, as far as these draws tell:"
+
+    def __str__(self) -> str:
+        chains = _plural(self.table.sizes["chain"], "chain")
+        lines = [f"Mixture {self.var_name}: {chains} of {_plural(self.n_draws, 'draw')}", ""]
+        lines += [*_table_lines(self.table), "", self.verdict]
+        for bullet in self.problems:
+            lines += textwrap.wrap(bullet, _LINE, initial_indent="  - ", subsequent_indent="    ")
+        for remark in self.remarks:
+            lines += textwrap.wrap(remark, _LINE, subsequent_indent="  ")
+        return "\n".join(lines)
+
+
+def diagnose(
+    idata: xr.DataTree, *, model: Model | None = None, var_name: str | None = None
+) -> Diagnosis:
+    """Assess the convergence of a run, and suggest remedies.
+
+    Parameters
+    ----------
+    idata : DataTree
+        As returned by `pm.sample`, or loaded from disk.
+    model : pymc.Model, optional
+        The sampled model, by default that of the context.  Without a model partitions are compared
+        only if the trace contains labels, and predictive densities only if clusters are Gaussian.
+    var_name : str, optional
+        Name of the mixture; required if the trace contains several.
+
+    Returns
+    -------
+    Diagnosis
+        Print it for the verdict in words; ``converged`` is the verdict as a bool.
+
+    Raises
+    ------
+    ValueError
+        If the trace lacks a group or a variable, or contains several mixtures and none is named.
+
+    Notes
+    -----
+    The verdict covers the scalar variables of the posterior (alpha, the number of clusters, the
+    weight of the remainder, and the other scalars of the model), the entropy and the log joint
+    density of the partition, and the log predictive density at five rows, at its quantiles 5, 25,
+    50, 75 and 95 %.  It also compares the distance between partitions of different chains with that
+    between partitions of one chain [1]_.  It excludes parameters of single clusters, because their
+    R-hat depends on the numbering of clusters.
+
+    References
+    ----------
+    .. [1] docs/method.md, eq. (11.9).
+
+    Examples
+    --------
+    >>> import arviz as az
+    >>> import numpy as np
+    >>> import pymc_dpsplit as dps
+    >>> rng = np.random.default_rng(1)
+    >>> drawn = {name: rng.normal(size=(4, 500)) for name in ("x_log_joint", "x_entropy")}
+    >>> posterior = {
+    ...     "x_n_clusters": rng.integers(1, 4, size=(4, 500)),
+    ...     "x_new_weight": rng.random((4, 500)),
+    ...     "x_weights": np.full((4, 500, 3), 0.3),
+    ... }
+    >>> idata = az.from_dict({"posterior": posterior, "sample_stats": drawn})
+    >>> dps.diagnose(idata).converged
+    True
+    """
+    name = choose_mixture(idata, var_name)
+    model = Model.get_context(error_if_none=False) if model is None else model
+    posterior, stats = group_of(idata, "posterior"), group_of(idata, "sample_stats")
+    refuse_other_draws(posterior, stats, "sample_stats")
+    draws = invariant_quantities(posterior, stats, name, mixture_names(idata))
+    probes = probe_densities(idata, name, model)
+    table = tabulate(draws if probes is None else draws.merge(probes))
+    n_draws = draws.sizes["draw"]
+    agreement = chain_agreement(idata, name, model)
+    tune = _longer_tune(posterior.attrs.get("tuning_steps"))
+    problems = [*_problems(table, n_draws, tune), *_partition_problems(agreement, tune)]
+    remarks = [
+        *(_constant_remarks(table) if n_draws >= LEAST_DRAWS else []),
+        *_tail_remarks(table),
+        *_agreement_remarks(table),
+        *_partition_remarks(agreement),
+        *_move_remarks(stats, name, is_apart=_are_apart(table)),
+        *_dropped_remarks(posterior, name),
+        *_divergence_remarks(stats),
+    ]
+    if model is None and (agreement is None or probes is None) and n_draws >= LEAST_DRAWS:
+        remarks.append(_WITHOUT_MODEL)
+    return Diagnosis(name, table, n_draws, agreement, tuple(problems), tuple(remarks))
+
+
+def _problems(table: xr.Dataset, n_draws: int, tune: str) -> list[str]:
+    """Return the reasons not to trust the draws, each with its remedy."""
+    undefined = table["quantity"].values[~np.isfinite(table["mean"].values)]
+    problems = [
+        f"{name} is not finite in some draws: look at the draws of that quantity, and at its prior."
+        for name in undefined
+    ]
+    if n_draws < LEAST_DRAWS:
+        few = f"{_plural(n_draws, 'draw')} per chain cannot be judged: give draws=1000."
+        return [*problems, few]
+    if table.sizes["chain"] < 2:
+        problems.append("one chain does not show whether others would agree: give chains=4.")
+    else:
+        problems += _r_hat_problems(table, n_draws, tune)
+    return [*problems, *_ess_problems(table, n_draws)]
+
+
+def _are_apart(table: xr.Dataset) -> bool:
+    """Return whether chains differ by more than slow mixing explains."""
+    if table.sizes["chain"] < 2:
+        return False
+    failing = table.isel(quantity=table["is_judged"] & ~(table["r_hat"] < R_HAT_APART))
+    return failing.sizes["quantity"] > 0 and largest_disagreement(failing)[2] > _MOST_ERRORS
+
+
+def _r_hat_problems(table: xr.Dataset, n_draws: int, tune: str) -> list[str]:
+    # Negated, so that a NaN R-hat, which could not be computed, fails.
+    failing = table.isel(quantity=table["is_judged"] & ~(table["r_hat"] < LARGEST_R_HAT))
+    if failing.sizes["quantity"] == 0:
+        return []
+    listed = _listed(failing, "r_hat", "{:.3g}")
+    if not _are_apart(table):
+        remedy = f"give more draws, {2 * n_draws} or what bulk ESS asks for"
+        return [f"R-hat is {LARGEST_R_HAT} or more for {listed}: {remedy}."]
+    quantity, chain, _ = largest_disagreement(failing)
+    own, rest = _mean_and_rest(failing.sel(quantity=quantity), chain)
+    return [
+        f"the chains are in different places: R-hat is {listed}; chain {chain} stands apart, with "
+        f"a mean {quantity} of {own:.5g} where the others have {rest:.5g}: give {tune}, and if "
+        "they still differ, look at az.plot_trace for chains that never meet."
+    ]
+
+
+def _longer_tune(n_tune: int | None) -> str:
+    return f"tune={2 * int(n_tune)}" if n_tune else "tune= twice as large"
+
+
+def _partition_problems(agreement: Agreement | None, tune: str) -> list[str]:
+    if agreement is None or agreement.r_hat < R_HAT_APART:
+        return []
+    return [
+        f"the chains hold different partitions: R-hat of the co-clustering is "
+        f"{agreement.r_hat:.3g}, two draws differ by {agreement.between:.3g} nats in different "
+        f"chains and by {agreement.within:.3g} in one, chain {agreement.chain} most: give {tune}, "
+        "and if they still differ, compare similarity_matrix(labels.sel(chain=[...])) of chains."
+    ]
+
+
+def _partition_remarks(agreement: Agreement | None) -> list[str]:
+    if agreement is None or agreement.r_hat >= R_HAT_APART:
+        return []
+    return [
+        f"Partitions agree: two draws differ by {agreement.between:.3g} nats in different chains "
+        f"and by {agreement.within:.3g} in one (variation of information; R-hat of the "
+        f"co-clustering {agreement.r_hat:.3f})."
+    ]
+
+
+def _ess_problems(table: xr.Dataset, n_draws: int) -> list[str]:
+    failing = table.isel(quantity=table["is_judged"] & ~(table["ess_bulk"] > LEAST_ESS))
+    if failing.sizes["quantity"] == 0:
+        return []
+    listed = _listed(failing, "ess_bulk", "{:.0f}")
+    short = f"bulk ESS is {LEAST_ESS} or less for {listed}"
+    times_longer = _MARGIN * LEAST_ESS / float(failing["ess_bulk"].min())
+    if _are_apart(table):
+        return [f"{short}: judge it again when the chains have met."]
+    work = 'more work per draw by pm.sample(dpsplit={"iterations": ...})'
+    if times_longer > _MOST_TIMES_LONGER:
+        return [f"{short}: the chains hardly move; look at az.plot_trace, and give {work}."]
+    return [f"{short}: give draws={_rounded_up(n_draws * times_longer)}, or {work}."]
+
+
+def _constant_remarks(table: xr.Dataset) -> list[str]:
+    constant = table.isel(quantity=table["is_constant"])
+    if constant.sizes["quantity"] == 0:
+        return []
+    values = [f"{q} = {m:g}" for q, m in _pairs(constant, "mean")]
+    return [f"Constant in every draw, so without R-hat and ESS: {', '.join(values)}."]
+
+
+def _tail_remarks(table: xr.Dataset) -> list[str]:
+    failing = table.isel(quantity=table["ess_tail"] <= LEAST_ESS)
+    if failing.sizes["quantity"] == 0:
+        return []
+    listed = _listed(failing, "ess_tail", "{:.0f}")
+    return [f"Tail ESS is {LEAST_ESS} or less for {listed}: trust its extreme quantiles less."]
+
+
+def _agreement_remarks(table: xr.Dataset) -> list[str]:
+    """Return the largest difference between chains, if no R-hat reports one already."""
+    moving = table.isel(quantity=table["chain_error"].notnull().all("chain"))
+    is_faulty = not (moving["r_hat"] < LARGEST_R_HAT).all()
+    if is_faulty or moving.sizes["chain"] < 2 or moving.sizes["quantity"] == 0:
+        return []
+    quantity, chain, errors = largest_disagreement(moving)
+    far = errors > _MOST_ERRORS
+    start = "Chains differ by more than chance" if far else "Chains agree"
+    return [
+        f"{start}: the mean {quantity} of chain {chain} is {errors:.1f} standard errors from that "
+        "of the others, the largest such difference."
+    ]
+
+
+def _move_remarks(stats: xr.Dataset, name: str, is_apart: bool) -> list[str]:
+    """Return the acceptance rates of splits and merges, and a remedy if they are too low."""
+    said, n_accepted = [], 0
+    for kind in ("splits", "merges"):
+        keys = [f"{name}_{kind}_{what}" for what in ("accepted", "proposed")]
+        if all(key in stats for key in keys):
+            accepted, proposed = (int(stats[key].sum()) for key in keys)
+            n_accepted += accepted
+            if proposed:
+                said.append(f"{100 * accepted / proposed:.1f} % of {proposed} {kind}")
+    if not said:
+        return []
+    remedy = ""
+    if is_apart and n_accepted < _FEW_ACCEPTED * stats.sizes["chain"]:
+        remedy = ' Chains that differ need more: give pm.sample(dpsplit={"attempts": 4}).'
+    return [f"Accepted: {' and '.join(said)}.{remedy}"]
+
+
+def _dropped_remarks(posterior: xr.Dataset, name: str) -> list[str]:
+    """Count the draws with more occupied clusters than recorded rows."""
+    n_clusters, n_rows = counts_of(posterior, name), kept_rows(posterior, name)
+    n_over = int((n_clusters > n_rows).sum())
+    if n_over == 0:
+        return []
+    most = int(n_clusters.max())
+    return [
+        f"Clusters left out: {n_over} of {n_clusters.size} draws have more clusters (up to {most}) "
+        f"than the {n_rows} rows kept; the chains are not affected, but the record of the smallest "
+        f"clusters is: give max_clusters={_rounded_up(1.2 * most)} to DPMixture."
+    ]
+
+
+def _divergence_remarks(stats: xr.Dataset) -> list[str]:
+    n_diverging = int(stats["diverging"].sum()) if "diverging" in stats else 0
+    if n_diverging == 0:
+        return []
+    return [f"NUTS diverged in {n_diverging} draws: give target_accept=0.95, or reparametrise."]
+
+
+def _mean_and_rest(row: xr.Dataset, chain: int) -> tuple[float, float]:
+    """Return the mean of one chain, and that of all others."""
+    is_own = row["chain"] == chain
+    means = row["chain_mean"]
+    return float(means.where(is_own).mean()), float(means.where(~is_own).mean())
+
+
+def _pairs(table: xr.Dataset, column: str) -> list[tuple[str, float]]:
+    return [
+        (str(name), float(value))
+        for name, value in zip(table["quantity"].values, table[column].values, strict=True)
+    ]
+
+
+def _listed(table: xr.Dataset, column: str, form: str) -> str:
+    return ", ".join(f"{name} ({form.format(value)})" for name, value in _pairs(table, column))
+
+
+def _table_lines(table: xr.Dataset) -> list[str]:
+    names = [str(name) for name in table["quantity"].values]
+    forms = {"mean": "{:.6g}", "sd": "{:.3g}", "r_hat": "{:.3f}"}
+    forms |= {"ess_bulk": "{:.0f}", "ess_tail": "{:.0f}"}
+    width = max(map(len, names))
+    lines = [" " * width + "".join(f"{column:>12}" for column in forms)]
+    for i, name in enumerate(names):
+        cells = [form.format(float(table[key][i])) for key, form in forms.items()]
+        shown = ["-" if cell == "nan" else cell for cell in cells]
+        lines.append(f"{name:<{width}}" + "".join(f"{cell:>12}" for cell in shown))
+    return lines
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _rounded_up(value: float) -> int:
+    """Round `value` up to two significant digits."""
+    unit = 10 ** max(0, math.floor(math.log10(value)) - 1)
+    return math.ceil(value / unit) * unit

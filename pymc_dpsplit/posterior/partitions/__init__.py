@@ -1,0 +1,1 @@
+"""Summaries of posterior partitions: similarity, point estimate, credible ball, uncertainty."""

@@ -1,0 +1,50 @@
+"""Labels of every draw, from a trace or an array of labels."""
+
+from typing import Any
+
+import xarray as xr
+from pymc.model import Model
+
+from pymc_dpsplit.posterior.partitions.label_arrays import labels_of_draws
+from pymc_dpsplit.posterior.trace.groups import choose_mixture, find_labels
+from pymc_dpsplit.posterior.trace.labels import sample_labels
+
+
+def resolve_labels(
+    idata: Any, model: Model | None, var_name: str | None, random_seed: Any
+) -> xr.DataArray:
+    """Return labels of every draw from a trace or an array of labels.
+
+    Parameters
+    ----------
+    idata : DataTree, or DataArray or ndarray of int, shape (..., obs)
+        A trace, or labels as from `sample_labels`.
+    model : pymc.Model, optional
+        The sampled model, by default that of the context; required for a trace without labels.
+    var_name : str, optional
+        Name of the mixture in the trace; required if the trace contains several.
+    random_seed : int or numpy.random.Generator, optional
+        Random seed for labels that are redrawn.
+
+    Returns
+    -------
+    DataArray of int, shape (..., obs)
+
+    Raises
+    ------
+    ValueError
+        If the trace lacks the mixture, or neither labels nor a model are available.
+    """
+    if not isinstance(idata, xr.DataTree | xr.Dataset):
+        return labels_of_draws(idata)
+    name = choose_mixture(idata, var_name)
+    model = Model.get_context(error_if_none=False) if model is None else model
+    if model is not None:
+        return sample_labels(idata, model=model, var_name=name, random_seed=random_seed)
+    kept = find_labels(idata, name)
+    if kept is not None:
+        return kept
+    raise ValueError(
+        f"idata holds no {name}_labels, and to redraw them takes the model; give model=, with "
+        "which idata was sampled."
+    )

@@ -1,0 +1,1 @@
+"""Figures of the posterior of a mixture."""

@@ -1,0 +1,80 @@
+"""Selection of the features of a figure, and names of its axes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from pymc_dpsplit.components.arguments import is_integer
+
+Feature = int | str
+
+
+def feature_positions(
+    features: Feature | Sequence[Feature] | None, values: xr.DataArray, default: int, most: int
+) -> tuple[int, ...] | None:
+    """Return the indices of the features to show.
+
+    Parameters
+    ----------
+    features : int, str or sequence of them, optional
+        As given by the user: indices, or labels of the coordinate.
+    values : DataArray, shape (N,) or (N, D)
+        Values that the figure shows.
+    default : int
+        Number of features to show, the first ones, if the user gives none.
+    most : int
+        Largest number of features that the user may give.
+
+    Returns
+    -------
+    tuple of int or None
+        None for a mixture of scalars.
+
+    Raises
+    ------
+    ValueError
+        If a feature does not exist, or there are too many.
+    """
+    if values.ndim == 1:
+        if features is not None:
+            raise ValueError("features is given for a mixture of scalars; leave it out.")
+        return None
+    known = feature_names(values)
+    n_features = values.shape[1]
+    if features is None:
+        return tuple(range(min(default, n_features)))
+    given: Any = features
+    chosen = [given] if np.ndim(given) == 0 else list(given)
+    positions = [known.index(of) if of in known else of for of in chosen]
+    are_valid = all(_is_position(of, n_features) for of in positions)
+    if not are_valid or not 0 < len(positions) <= most or len(set(positions)) < len(positions):
+        how_many = "one or two" if most == 2 else f"one to {most}"
+        raise ValueError(
+            f"features={features!r} must be {how_many} different positions from 0 to "
+            f"{n_features - 1}, or labels of the coordinate {values.dims[1]}."
+        )
+    return tuple(int(of) for of in positions)
+
+
+def _is_position(value: Any, n_features: int) -> bool:
+    return is_integer(value) and 0 <= value < n_features
+
+
+def feature_names(values: xr.DataArray) -> list[str]:
+    """Return a name for each feature.
+
+    Parameters
+    ----------
+    values : DataArray, shape (N, D)
+
+    Returns
+    -------
+    list of str
+        Labels of the coordinate if these are strings.
+    """
+    dim = values.dims[1]
+    if dim in values.coords and values.coords[dim].dtype.kind in "OUT":
+        return [str(label) for label in values.coords[dim].values]
+    return [f"{dim} {i}" for i in range(values.shape[1])]

@@ -1,0 +1,68 @@
+"""Prior distribution of the number of clusters, for the mixture of a trace."""
+
+import numpy as np
+import pymc as pm
+import xarray as xr
+from pymc.model import Model
+
+from pymc_dpsplit.posterior.trace.groups import find_group, find_latent, find_observed
+from pymc_dpsplit.posterior.trace.recorded import counts_of, refuse_many
+from pymc_dpsplit.prior.n_clusters import prior_n_clusters
+from pymc_dpsplit.variables import find_mixtures
+
+# Number of draws of alpha from its prior; the distribution given alpha is exact.
+_N_DRAWS = 1000
+
+
+def n_clusters_prior(idata: xr.DataTree, name: str, model: Model | None) -> xr.DataArray:
+    """Compute the prior distribution of the number of clusters, averaged over that of alpha.
+
+    Parameters
+    ----------
+    idata : DataTree
+    name : str
+        Name of the mixture.
+    model : pymc.Model, optional
+        The sampled model; required if `idata` has no draws from the prior.
+
+    Returns
+    -------
+    DataArray of float64, dims (n_clusters,)
+        As `prior_n_clusters` returns it; without a model, relative frequencies of the draws in the
+        group ``prior`` of `idata`.
+
+    Raises
+    ------
+    ValueError
+        If there is neither a model nor such a group.
+    """
+    mixture = None if model is None else find_mixtures(model).get(name)
+    if mixture is not None:
+        alpha = pm.draw(mixture.alpha, _N_DRAWS, random_seed=0)
+        return prior_n_clusters(
+            np.unique(alpha) if np.ptp(alpha) == 0 else alpha, _n_rows(idata, name)
+        )
+    drawn = find_group(idata, "prior")
+    if drawn is None or f"{name}_n_clusters" not in drawn:
+        raise ValueError(
+            f"idata has no draws of {name}_n_clusters in a group prior; give model=, with which "
+            "idata was sampled, or as prior= what prior_n_clusters returns."
+        )
+    numbers = counts_of(drawn, name)
+    refuse_many(numbers)
+    counts = np.bincount(numbers.to_numpy().ravel())[1:]
+    coords = {"n_clusters": np.arange(1, len(counts) + 1)}
+    return xr.DataArray(counts / counts.sum(), dims="n_clusters", coords=coords)
+
+
+def _n_rows(idata: xr.DataTree, name: str) -> int:
+    """Return the number of rows of the data or of the latent variable of a mixture."""
+    latent, observed = find_latent(idata, name), find_observed(idata, name)
+    if latent is not None:
+        return latent.shape[2]
+    if observed is not None:
+        return len(observed)
+    raise ValueError(
+        f"neither observed_data nor posterior of idata has a variable {name}; give the trace "
+        "as pm.sample returned it, sampled without var_names=."
+    )

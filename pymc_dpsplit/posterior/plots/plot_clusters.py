@@ -1,0 +1,191 @@
+"""Figure: the data, coloured by a partition."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from pymc.model import Model
+
+from pymc_dpsplit.posterior.partitions.point_partition import point_partition
+from pymc_dpsplit.posterior.partitions.resolve_labels import resolve_labels
+from pymc_dpsplit.posterior.plots.axes import axes_or_new
+from pymc_dpsplit.posterior.plots.cluster_groups import ClusterGroup, cluster_groups
+from pymc_dpsplit.posterior.plots.features import Feature, feature_names, feature_positions
+from pymc_dpsplit.posterior.trace.groups import choose_mixture
+from pymc_dpsplit.posterior.trace.values import mean_values
+
+_DRAWS_AVERAGED = 200
+_FEATURES_SHOWN, _MOST_FEATURES = 4, 8
+_PANEL = 2.2  # inches
+_BINS = 30
+_MANY = 2_000  # number of points above which they are drawn smaller
+# Columns with few distinct whole numbers, such as zeros and ones, are jittered.
+_FEW_VALUES, _JITTER = 20, 0.25
+
+
+def plot_clusters(
+    idata: xr.DataTree,
+    *,
+    model: Model | None = None,
+    var_name: str | None = None,
+    partition: Any = None,
+    like: Any = None,
+    features: Feature | Sequence[Feature] | None = None,
+    random_seed: Any = None,
+    ax: Any = None,
+) -> Any:
+    """Plot the data, coloured by the clusters of a partition.
+
+    One feature is plotted as a stacked histogram over a rug, two as a scatter plot, and more as
+    panels, with histograms on the diagonal and scatter plots of all pairs below it.  Each of the
+    ten largest clusters has its own colour; the legend shows sizes.
+
+    Parameters
+    ----------
+    idata : DataTree
+        As returned by `pm.sample`.
+    model : pymc.Model, optional
+        The sampled model, by default that of the context.  It is required if no partition is given
+        and the trace has no labels, and for data whose mean depends on other variables.
+    var_name : str, optional
+        Name of the mixture; required if the trace contains several.
+    partition : PointPartition, DataArray or array_like of int, shape (obs,), optional
+        By default the result of `point_partition` with the default loss; `find_map` and
+        `dp_means` give other estimates.
+    like : PointPartition, DataArray or array_like of int, shape (obs,), optional
+        Partition that determines colours and numbers, so that figures of several partitions can
+        be compared.  Each cluster takes those of the cluster of `like` with which it shares most
+        observations; unmatched clusters take further ones.  By default they are assigned by size.
+    features : int, str or sequence of one to eight of them, optional
+        Features to show, as indices or labels of the coordinate; by default the first four.
+    random_seed : int or numpy.random.Generator, optional
+        Random seed for labels that are redrawn, and for `point_partition`.
+    ax : matplotlib Axes, optional
+        Axes to draw one or two features in; by default those of a new figure.
+
+    Returns
+    -------
+    matplotlib Axes, or ndarray of them, shape (n, n), for n > 2 features
+        Axes above the diagonal are invisible.
+
+    Raises
+    ------
+    ValueError
+        If the trace lacks the values, if the model is required, or if an argument is out of range.
+
+    Notes
+    -----
+    For a latent mixture the plotted values are posterior means of the latent variable.  For data
+    whose mean depends on other variables they are the data less the posterior mean of that mean.
+    A panel omits observations with a missing entry in its features.  Features with few distinct
+    values, all whole numbers, are jittered in scatter plots.
+
+    Examples
+    --------
+    >>> import arviz as az
+    >>> import numpy as np
+    >>> import pymc_dpsplit as dps
+    >>> drawn = {"x_n_clusters": np.full((1, 2), 1), "x_weights": np.full((1, 2, 1), 0.9)}
+    >>> observed = {"x": np.array([[-1.0, 0.3], [0.8, 0.1], [5.0, 4.0]])}
+    >>> idata = az.from_dict({"posterior": drawn, "observed_data": observed})
+    >>> ax = dps.plot_clusters(idata, partition=[0, 0, 1])
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['cluster 0: 2', 'cluster 1: 1']
+
+    Plot another partition in the colours and numbers of the first, for instance a bound of
+    `credible_ball`:
+
+    >>> ax = dps.plot_clusters(idata, partition=[0, 1, 1], like=[0, 0, 1])
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['cluster 1: 2', 'cluster 0: 1']
+    """
+    name = choose_mixture(idata, var_name)
+    model = Model.get_context(error_if_none=False) if model is None else model
+    shown = mean_values(idata, name, model, _DRAWS_AVERAGED)
+    keep = feature_positions(features, shown.values, _FEATURES_SHOWN, _MOST_FEATURES)
+    if keep is not None and len(keep) > 2 and ax is not None:
+        raise ValueError(
+            f"ax is given for {len(keep)} features, which take several panels; leave it out, or "
+            "give features=, one or two of them."
+        )
+    dim = str(shown.values.dims[0])
+    if partition is None:
+        rng = np.random.default_rng(random_seed)
+        labels = resolve_labels(idata, model, name, rng)
+        partition = point_partition(labels, random_seed=rng)
+    coord = shown.values.coords.get(dim)
+    groups = cluster_groups(partition, like, dim, len(shown.values), coord)
+    values = shown.values.to_numpy().reshape(len(shown.values), -1)[:, keep or (0,)].astype(float)
+    names = [name] if keep is None else [feature_names(shown.values)[i] for i in keep]
+    names = [of + shown.suffix for of in names]
+    if len(names) > 2:
+        return _draw_panels(values, names, groups)
+    ax = axes_or_new(ax)
+    if len(names) == 1:
+        _draw_histogram(ax, values[:, 0], groups)
+        ax.set(xlabel=names[0], ylabel="observations")
+    else:
+        _draw_scatter(ax, _jittered(values), groups)
+        ax.set(xlabel=names[0], ylabel=names[1])
+    ax.legend(fontsize="small")
+    return ax
+
+
+def _draw_histogram(ax: Any, values: np.ndarray, groups: list[ClusterGroup]) -> None:
+    parts = [values[group.members] for group in groups]
+    parts = [part[np.isfinite(part)] for part in parts]
+    colors, labels = [group.color for group in groups], [group.label for group in groups]
+    ax.hist(parts, bins=_edges(values), stacked=True, color=colors, label=labels)
+    for part, color in zip(parts, colors, strict=True):
+        # In axes coordinates, so that the height of the rug does not depend on the counts.
+        rug = np.full(len(part), -0.02)
+        ax.plot(part, rug, "|", color=color, transform=ax.get_xaxis_transform(), clip_on=False)
+
+
+def _edges(values: np.ndarray) -> np.ndarray:
+    """Return edges of bins, with one bin per value for few distinct whole numbers."""
+    known = values[np.isfinite(values)]
+    if _has_few_values(values):
+        return np.arange(known.min(), known.max() + 2) - 0.5
+    return np.histogram_bin_edges(known, bins=_BINS)
+
+
+def _draw_scatter(ax: Any, points: np.ndarray, groups: list[ClusterGroup]) -> None:
+    size = 5 if len(points) < _MANY else 2
+    for group in groups:
+        shown = points[group.members].T
+        ax.plot(*shown, ".", color=group.color, markersize=size, label=group.label)
+
+
+def _draw_panels(values: np.ndarray, names: list[str], groups: list[ClusterGroup]) -> np.ndarray:
+    # Imported here because it takes longer than the rest of the package.
+    import matplotlib.pyplot as plt
+
+    n = len(names)
+    figure, axes = plt.subplots(n, n, figsize=(_PANEL * n, _PANEL * n), layout="constrained")
+    points = _jittered(values)
+    for i, j in np.ndindex(n, n):
+        ax = axes[i, j]
+        if j > i:
+            ax.set_visible(False)
+        elif i == j:
+            _draw_histogram(ax, values[:, i], groups)
+        else:
+            _draw_scatter(ax, points[:, [j, i]], groups)
+        ax.set_xlabel(names[j] if i == n - 1 else "")
+        ax.set_ylabel("observations" if i == j == 0 else names[i] if j == 0 else "")
+    handles, labels = axes[1, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="upper right", fontsize="small")
+    return axes
+
+
+def _jittered(values: np.ndarray) -> np.ndarray:
+    """Jitter the columns with few distinct whole numbers, with a fixed seed."""
+    noise = np.random.default_rng(0).uniform(-_JITTER, _JITTER, values.shape)
+    return values + np.where([_has_few_values(column) for column in values.T], noise, 0.0)
+
+
+def _has_few_values(values: np.ndarray) -> bool:
+    known = np.unique(values[np.isfinite(values)])
+    return len(known) <= _FEW_VALUES and bool((known == np.rint(known)).all())

@@ -1,0 +1,109 @@
+"""Figure: the posterior co-clustering of observations, as a heat map."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from pymc.model import Model
+from scipy.cluster.hierarchy import leaves_list, linkage
+from scipy.spatial.distance import squareform
+
+from pymc_dpsplit.posterior.partitions.label_arrays import as_labels
+from pymc_dpsplit.posterior.partitions.similarity import similarity_matrix
+from pymc_dpsplit.posterior.plots.axes import axes_or_new
+
+
+def plot_similarity(
+    idata: xr.DataTree | xr.DataArray | np.ndarray,
+    *,
+    model: Model | None = None,
+    var_name: str | None = None,
+    rows: Sequence[int] | np.ndarray | None = None,
+    random_seed: Any = None,
+    ax: Any = None,
+) -> Any:
+    """Plot a similarity matrix, ordered so that observations that share clusters are adjacent.
+
+    Parameters
+    ----------
+    idata : DataTree, or DataArray or ndarray of float, shape (obs, obs)
+        A trace from `pm.sample`, or a matrix from `similarity_matrix`.
+    model : pymc.Model, optional
+        The sampled model, by default that of the context; required for a trace without labels.
+    var_name : str, optional
+        Name of the mixture; required if the trace contains several.
+    rows : sequence of int, optional
+        Indices of the observations of a trace to compare, see `similarity_matrix`.
+    random_seed : int or numpy.random.Generator, optional
+        Random seed for labels that are redrawn.
+    ax : matplotlib Axes, optional
+        Axes to draw in; by default those of a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ValueError
+        If the matrix is not a symmetric matrix of probabilities, or if the model is required.
+
+    Notes
+    -----
+    Rows and columns are in the order of the leaves of a hierarchical clustering (average
+    linkage) with distance 1 - similarity.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pymc_dpsplit as dps
+    >>> similarity = dps.similarity_matrix(np.array([[0, 1, 0, 1]]))
+    >>> dps.plot_similarity(similarity).images[0].get_array().data
+    array([[1., 1., 0., 0.],
+           [1., 1., 0., 0.],
+           [0., 0., 1., 1.],
+           [0., 0., 1., 1.]])
+    """
+    if isinstance(idata, xr.DataTree | xr.Dataset):
+        idata = similarity_matrix(
+            idata, model=model, var_name=var_name, rows=rows, random_seed=random_seed
+        )
+    elif rows is not None:
+        raise ValueError("rows is given with a matrix; leave it out, or give the trace.")
+    matrix = _checked(idata)
+    order = _leaf_order(matrix)
+    dim = str(idata.dims[0]) if isinstance(idata, xr.DataArray) else "obs"
+    ax = axes_or_new(ax)
+    image = ax.imshow(
+        matrix[np.ix_(order, order)], vmin=0, vmax=1, cmap="Blues", interpolation="none"
+    )
+    bar = ax.figure.colorbar(image, ax=ax)
+    bar.set_label("probability of a shared cluster")
+    ax.set(xlabel=f"{dim}, ordered by similarity", ylabel=f"{dim}, ordered by similarity")
+    return ax
+
+
+def _checked(similarity: Any) -> np.ndarray:
+    try:
+        matrix = as_labels(similarity, "idata").astype(float)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"idata is a {type(similarity).__name__} that is no matrix of numbers; give the trace, "
+            "or the result of similarity_matrix."
+        ) from None
+    is_square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1] and matrix.size > 0
+    is_fit = is_square and matrix.min() >= 0 and matrix.max() <= 1
+    if not is_fit or not np.allclose(matrix, matrix.T):
+        raise ValueError(
+            f"a similarity of shape {matrix.shape} is not a symmetric matrix of probabilities; "
+            "give the result of similarity_matrix."
+        )
+    return matrix
+
+
+def _leaf_order(matrix: np.ndarray) -> np.ndarray:
+    """Return an order in which observations that share clusters are adjacent."""
+    if len(matrix) == 1:
+        return np.array([0])
+    return leaves_list(linkage(squareform(1 - matrix, checks=False), method="average"))

@@ -1,0 +1,1 @@
+"""Prediction of new rows from the draws of a trace."""

@@ -1,0 +1,302 @@
+"""`predict`: prediction of new rows, averaged over draws; docs/method.md, eqs. (11.1) to (11.4)."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+from pymc.model import Model
+
+from pymc_dpsplit.components.arguments import shown
+from pymc_dpsplit.components.fixed_hyperparameters import with_values
+from pymc_dpsplit.data.blocks import blocks_of, column_centres
+from pymc_dpsplit.moves.patterns import patterns_of
+from pymc_dpsplit.posterior.partitions.check_partition import labels_of_partition, refuse_other_rows
+from pymc_dpsplit.posterior.partitions.label_arrays import as_labels
+from pymc_dpsplit.posterior.prediction.new_rows import NewRows, read_new
+from pymc_dpsplit.posterior.prediction.running_average import RunningAverage
+from pymc_dpsplit.posterior.trace.draws import MixtureDraw, draws_of, recorded_posterior
+from pymc_dpsplit.posterior.trace.groups import group_of
+from pymc_dpsplit.posterior.trace.labels import (
+    mixture_in,
+    model_given,
+    observations_in,
+    redraw,
+    refuse_other_data,
+)
+from pymc_dpsplit.posterior.trace.places import all_places, spread_places
+from pymc_dpsplit.posterior.trace.recorded import counts_of, labels_of
+from pymc_dpsplit.variables import MixtureVariables
+from pymc_dpsplit.variables.log_density import log_masses
+
+# Largest number of elements in the table of masses of a block of rows.
+_BLOCK = 2**18
+# Squares of larger numbers overflow.
+_FAR = 1e150
+
+
+class Reference(NamedTuple):
+    """A partition of the observations, with labels that are indices of `names`.
+
+    Attributes
+    ----------
+    labels : ndarray of int64, shape (N,)
+    names : ndarray of int, shape (R,)
+        The labels given by the user, ascending.
+    """
+
+    labels: np.ndarray
+    names: np.ndarray
+
+
+def predict(
+    idata: xr.DataTree,
+    new: Any,
+    *,
+    model: Model | None = None,
+    var_name: str | None = None,
+    partition: Any = None,
+    num_samples: int | None = None,
+    random_seed: Any = None,
+) -> xr.Dataset:
+    """Compute the predictive density, novelty and cluster memberships of new rows.
+
+    Each draw of a trace is a mixture with a remainder, under which the density of a row has a
+    closed form.  Each row is treated separately: probabilities are posterior averages given the
+    data and the row itself [1]_.
+
+    Parameters
+    ----------
+    idata : DataTree
+        As returned by ``pm.sample``, or loaded from disk.
+    new : array-like or frame, shape (M,) or (M, D)
+        Rows on the scale of the observations.  Missing entries (NaN) are integrated out.  If the
+        features of the model have coordinates, columns of frames and coordinates of xarray are
+        reordered to match them.  For a mixture of ``y - mean`` give rows less their mean.
+    model : pymc.Model, optional
+        The sampled model, by default that of the context.
+    var_name : str, optional
+        Name of the mixture; required if the model has several.
+    partition : PointPartition, DataArray or array_like of int, shape (N,), optional
+        Reference clusters of the observations, as from `point_partition`, `find_map` or
+        `dp_means`.
+    num_samples : int, optional
+        Largest number of draws to use, evenly spaced over all chains; by default all.
+    random_seed : int or numpy.random.Generator, optional
+        Random seed for labels, which are redrawn if `partition` is given.
+
+    Returns
+    -------
+    Dataset
+        Variables of float64 over the new rows:
+
+        ``log_predictive_density``
+            Log predictive density of the row given the data.
+        ``new_cluster_probability``
+            Probability that the row shares its cluster with none of the observations.
+        ``membership_probability``, also over ``{name}_reference_cluster``
+            Probability that the row shares its cluster with observations, and that one chosen at
+            random among these is in the reference cluster.  The sum over reference clusters is
+            one minus the probability of a new cluster.
+        ``effective_draws``
+            Effective number of draws in these averages; small if the density of the row is
+            dominated by few draws.
+
+    Raises
+    ------
+    ValueError
+        If there is no model, if the rows or the partition do not match it, if the trace lacks the
+        mixture, or if draws have more clusters than were recorded.
+
+    Notes
+    -----
+    For each draw the cost is that of a sweep over M rows, and with `partition` also that of a
+    sweep over the data.  Memory is proportional to the number of rows, not of draws.
+
+    References
+    ----------
+    .. [1] docs/method.md, eqs. (11.1) to (11.4).
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_dpsplit as dps
+    >>> with pm.Model() as model:
+    ...     _ = dps.DPMixture("x", 1.0, dps.Normal(0, 0.1, 2, 1), observed=[0.0, 0.1, 0.2, 9.0])
+    ...     idata = pm.sample(
+    ...         draws=50, tune=50, chains=2, random_seed=1, progressbar=False,
+    ...         compute_convergence_checks=False,
+    ...     )
+    >>> found = dps.predict(
+    ...     idata, [0.1, -40.0], model=model, partition=[0, 0, 0, 1], random_seed=1
+    ... )
+    >>> (found["new_cluster_probability"] > 0.5).values
+    array([False,  True])
+    >>> found["membership_probability"].dims
+    ('new_row', 'x_reference_cluster')
+    """
+    model = model_given(model)
+    mixture = mixture_in(model, var_name)
+    posterior = recorded_posterior(idata, mixture)
+    rows = read_new(new, mixture, model)
+    reference = (
+        None if partition is None else _reference_of(partition, *observations_in(model, mixture))
+    )
+    if reference is not None:
+        refuse_other_data(idata, mixture)
+    kept = _recorded_labels(idata, mixture) if reference is not None else None
+    places = _places(posterior, num_samples)
+    average = RunningAverage(len(rows.values), 0 if reference is None else len(reference.names))
+    groups = [
+        (present, where, rows.values) for present, where in patterns_of(np.isnan(rows.values))
+    ]
+    rng = np.random.default_rng(random_seed)
+    of_centre: Any = None
+    for place, draw in zip(places, draws_of(posterior, mixture, model, places), strict=True):
+        if draw.rows is not of_centre:
+            of_centre, centre = draw.rows, column_centres(draw.rows)
+        n_recorded = len(draw.weights)
+        shares = np.zeros((n_recorded, 0))
+        if reference is not None:
+            labels = None if kept is None else kept[place]
+            draw, shares = _shares_of(draw, mixture, reference, labels, rng)
+        for where, log_mass in _masses(draw, mixture, groups, centre):
+            average.add(where, log_mass, n_recorded, shares)
+    return _as_dataset(average, rows, reference, mixture.name)
+
+
+def _places(posterior: xr.Dataset, num_samples: int | None) -> list[tuple[int, ...]]:
+    """Return the chain and draw of the draws to use."""
+    if num_samples is None:
+        return all_places(posterior)
+    if isinstance(num_samples, bool) or not isinstance(num_samples, int) or num_samples < 1:
+        raise ValueError(f"num_samples={num_samples!r} must be an integer of at least 1.")
+    return spread_places(posterior, num_samples)
+
+
+def _reference_of(partition: Any, dim: str, coord: np.ndarray | None) -> Reference:
+    given_labels = labels_of_partition(partition)
+    labels = as_labels(given_labels, "partition")
+    if labels.ndim != 1 or labels.dtype.kind not in "iu":
+        raise ValueError(
+            f"partition has shape {labels.shape} and type {labels.dtype}; give one integer for "
+            "each observation, the number of its cluster."
+        )
+    refuse_other_rows(given_labels, dim, coord)
+    names, positions = np.unique(labels, return_inverse=True)
+    return Reference(positions, names)
+
+
+def _recorded_labels(idata: xr.DataTree, mixture: MixtureVariables) -> np.ndarray | None:
+    """Return the labels of the draws if they are variables of the model, otherwise None."""
+    if not mixture.is_labelled:
+        return None
+    posterior, name = group_of(idata, "posterior"), mixture.name
+    if f"{name}_labels" not in posterior:
+        raise ValueError(
+            f"the posterior group holds no {name}_labels; give the trace of this model, sampled "
+            "without var_names=."
+        )
+    labels = labels_of(posterior, name)
+    if (labels.max([labels.dims[2]]) >= counts_of(posterior, name)).any():
+        raise ValueError(
+            f"{name}_labels exceeds {name}_n_clusters in some draws of idata; give the trace as "
+            "pm.sample returned it."
+        )
+    return labels.to_numpy()
+
+
+def _shares_of(
+    draw: MixtureDraw,
+    mixture: MixtureVariables,
+    reference: Reference,
+    labels: np.ndarray | None,
+    rng: np.random.Generator,
+) -> tuple[MixtureDraw, np.ndarray]:
+    """Return the shares (A, R) of reference clusters among the members of each atom, and the atoms.
+
+    Redrawn labels may refer to atoms that the trace does not record; these are added.
+    """
+    if len(reference.labels) != draw.rows.shape[0]:
+        raise ValueError(
+            f"partition has {len(reference.labels)} labels, but {mixture.name} has "
+            f"{draw.rows.shape[0]} observations; give one integer for each."
+        )
+    if labels is None:
+        component = with_values(mixture.component, draw.values)
+        redrawn = redraw(draw, mixture, rng)
+        used = np.unique(redrawn.labels)
+        beyond = used[used >= len(draw.weights)]
+        draw = _with_atoms(
+            draw,
+            np.exp(redrawn.log_weights[beyond]),
+            component.unpack(redrawn.params[beyond], redrawn.shift),
+        )
+        number = np.arange(len(redrawn.log_weights))
+        number[beyond] = len(draw.weights) - len(beyond) + np.arange(len(beyond))
+        labels = number[redrawn.labels]
+    shape = len(draw.weights), len(reference.names)
+    flat = labels.astype(np.int64) * shape[1] + reference.labels
+    counts = np.bincount(flat, minlength=shape[0] * shape[1]).reshape(shape)
+    return draw, counts / np.maximum(counts.sum(1, keepdims=True), 1)
+
+
+def _with_atoms(
+    draw: MixtureDraw, weights: np.ndarray, parameters: Mapping[str, np.ndarray]
+) -> MixtureDraw:
+    """Add atoms without subtracting their mass from the remainder, see `RunningAverage.add`."""
+    joined = {name: np.concatenate([of, parameters[name]]) for name, of in draw.parameters.items()}
+    return draw._replace(weights=np.concatenate([draw.weights, weights]), parameters=joined)
+
+
+def _masses(
+    draw: MixtureDraw,
+    mixture: MixtureVariables,
+    groups: list[tuple[np.ndarray, np.ndarray, np.ndarray]],
+    centre: np.ndarray,
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield log masses (A + 1, m) of atoms and remainder, for blocks (m,) of the new rows."""
+    component, values, parameters = mixture.component, draw.values, draw.parameters
+    n_atoms = len(draw.weights)
+    for present, where, rows in groups:
+        if len(present) == 0:
+            # A row without observed entries has density one under every atom.
+            with np.errstate(divide="ignore"):
+                weights = np.log([*draw.weights, draw.remainder])
+            yield where, np.repeat(weights[:, None], len(where), axis=1)
+            continue
+        law = draw.weights, draw.remainder, parameters, values
+        if len(present) < rows.shape[1]:
+            restricted = component.restrict_parameters(parameters, present)
+            law = (*law[:2], restricted, component.restrict(values, present))
+        for block in blocks_of((len(where), n_atoms + 1)):
+            part = np.ascontiguousarray(rows[np.ix_(where[block], present)])
+            yield where[block], log_masses(component, part, *law, centre[present])
+
+
+def _as_dataset(
+    average: RunningAverage, rows: NewRows, reference: Reference | None, name: str
+) -> xr.Dataset:
+    _refuse_overflow(average.log_density, rows.values)
+    found: dict[str, Any] = {
+        "log_predictive_density": (rows.dim, average.log_density),
+        "new_cluster_probability": (rows.dim, average.new_probability),
+        "effective_draws": (rows.dim, average.effective_draws),
+    }
+    coords = dict(rows.coords)
+    if reference is not None:
+        cluster = f"{name}_reference_cluster"
+        found["membership_probability"] = ((rows.dim, cluster), average.membership)
+        coords[cluster] = reference.names
+    return xr.Dataset(found, coords=coords)
+
+
+def _refuse_overflow(log_density: np.ndarray, rows: np.ndarray) -> None:
+    """Refuse rows whose density overflows; zero is one that a family may have."""
+    is_far = (np.abs(rows) > _FAR).any(1)
+    lost = np.flatnonzero(~np.isfinite(log_density) & ((log_density != -np.inf) | is_far))
+    if len(lost):
+        raise ValueError(
+            f"new has no finite density in row {lost[0]} ({shown(rows[lost[0]])}); leave that row "
+            "out, or give the data and new on another scale."
+        )

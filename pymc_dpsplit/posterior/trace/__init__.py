@@ -1,0 +1,1 @@
+"""Access to a trace: its mixtures, their draws, and labels of the observations."""

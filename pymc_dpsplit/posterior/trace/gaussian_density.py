@@ -1,0 +1,227 @@
+"""Density of a Gaussian mixture in every draw, from recorded weights and parameters.
+
+The marginal of one or two features of a Gaussian mixture is a Gaussian mixture.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+from scipy.special import logsumexp
+
+from pymc_dpsplit.posterior.trace.declared import kept_rows
+from pymc_dpsplit.posterior.trace.groups import find_group, group_of
+from pymc_dpsplit.posterior.trace.places import spread_draws
+from pymc_dpsplit.posterior.trace.recorded import refuse_weights
+
+
+class GaussianDraws(NamedTuple):
+    """Occupied clusters of S draws, in F features (one or two).
+
+    Attributes
+    ----------
+    weights : ndarray, shape (S, K)
+        Each row sums to 1; zero for unoccupied clusters.
+    mu : ndarray, shape (S, K, F)
+    cov : ndarray, shape (S, K, F, F)
+        Positive definite, also for unoccupied clusters.
+    """
+
+    weights: np.ndarray
+    mu: np.ndarray
+    cov: np.ndarray
+
+
+def is_gaussian(idata: xr.DataTree, name: str) -> bool:
+    """Return whether the clusters of a mixture are Gaussian, according to the trace.
+
+    Parameters
+    ----------
+    idata : DataTree
+        As returned by `pm.sample`.
+    name : str
+        Name of the mixture.
+
+    Returns
+    -------
+    bool
+    """
+    drawn = group_of(idata, "posterior")
+    stats = find_group(idata, "sample_stats")
+    # A `Component` of another distribution may have parameters of the same names.
+    flag = None if stats is None else stats.get(f"{name}_is_conjugate")
+    is_other = flag is not None and not flag.any()
+    has_spread = any(f"{name}_{of}" in drawn for of in ("cov", "sigma"))
+    return not is_other and has_spread and f"{name}_mu" in drawn
+
+
+def gaussian_draws(
+    idata: xr.DataTree, name: str, features: tuple[int, ...] | None, num_samples: int
+) -> GaussianDraws:
+    """Read weights and parameters of at most `num_samples` evenly spaced draws.
+
+    Parameters
+    ----------
+    idata : DataTree
+        As returned by `pm.sample`; the mixture must be Gaussian, see `is_gaussian`.
+    name : str
+        Name of the mixture.
+    features : tuple of int, or None
+        Indices of the features to keep; None for a mixture of scalars.
+    num_samples : int
+        Largest number of draws to read, over all chains.
+
+    Returns
+    -------
+    GaussianDraws
+
+    Raises
+    ------
+    ValueError
+        If no draw records a weight.
+    """
+    drawn = group_of(idata, "posterior")
+    spread = "cov" if f"{name}_cov" in drawn else "sigma"
+    weights = _read(drawn[f"{name}_weights"], num_samples, ())
+    refuse_weights(weights, name)
+    is_occupied = weights > 0
+    keep = features or ()
+    mu = _read(drawn[f"{name}_mu"], num_samples, keep)
+    scale = _read(drawn[f"{name}_{spread}"], num_samples, keep)
+    refuse_parameters(mu[is_occupied], scale[is_occupied], name, spread)
+    # NaN in rows not occupied would spread, though their weight is zero.
+    mu = np.nan_to_num(mu)
+    if features is None:
+        mu, scale = mu[..., None], scale[..., None]
+    if scale.ndim < mu.ndim:
+        scale = np.repeat(scale[..., None], mu.shape[-1], axis=-1)
+    cov = scale if spread == "cov" else _diagonal(scale**2)
+    cov = np.where(is_occupied[..., None, None], cov, np.eye(mu.shape[-1]))
+    return GaussianDraws(_normalised(np.where(is_occupied, weights, 0.0)), mu, cov)
+
+
+def _read(values: xr.DataArray, num_samples: int, keep: tuple[int, ...]) -> np.ndarray:
+    """Read at most `num_samples` draws of all chains, and the features `keep` of each.
+
+    Other draws are not read, because a trace on disk may be much larger.
+    """
+    chain, draw = spread_draws(values, num_samples)
+    feature_dims = values.dims[3:]
+    features = {dim: list(keep) for dim in feature_dims}
+    read = values.isel(features).isel(chain=chain, draw=draw)
+    return np.asarray(read.transpose("sample", ...).values, dtype=np.float64)
+
+
+def refuse_shapes(drawn: xr.Dataset, name: str, shape: tuple[int, ...]) -> None:
+    """Refuse Gaussians of other features than those of the values they describe.
+
+    Parameters
+    ----------
+    drawn : Dataset
+        The posterior group.
+    name : str
+        Name of the mixture.
+    shape : tuple of int
+        () for values that are single numbers, or (D,).
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not agree.
+    """
+    kept = (kept_rows(drawn, name),)
+    allowed = {"mu": {shape}, "cov": {shape * 2}, "sigma": {shape, ()}}
+    for key, shapes in allowed.items():
+        found = drawn[f"{name}_{key}"].shape[2:] if f"{name}_{key}" in drawn else None
+        if found is not None and found not in {kept + of for of in shapes}:
+            raise ValueError(
+                f"{name}_{key} has shape {found} in each draw of idata, which does not suit values "
+                f"of shape {shape}; give the trace as pm.sample returned it."
+            )
+
+
+def refuse_parameters(mu: np.ndarray, scale: np.ndarray, name: str, spread: str) -> None:
+    """Refuse parameters (K, ...) of clusters in use that are none of Gaussians.
+
+    Whether a covariance is positive definite is seen where it is decomposed.
+    """
+    faults = {
+        "mu": ~np.isfinite(mu),
+        spread: ~np.isfinite(scale) | ((scale <= 0) & (spread == "sigma")),
+    }
+    for key, is_wrong in faults.items():
+        if is_wrong.any():
+            raise ValueError(
+                f"{name}_{key} is not finite{' and positive' if key == 'sigma' else ''} for a "
+                "cluster in use in some draws of idata; give the trace as pm.sample returned it."
+            )
+
+
+def _diagonal(variance: np.ndarray) -> np.ndarray:
+    return variance[..., None] * np.eye(variance.shape[-1])
+
+
+def _normalised(weights: np.ndarray) -> np.ndarray:
+    total = weights.sum(1, keepdims=True)
+    if not (total > 0).all():
+        raise ValueError("some draws of idata record no weight; give the trace of a finished run.")
+    return weights / total
+
+
+def density_at(points: np.ndarray, draws: GaussianDraws) -> np.ndarray:
+    """Evaluate the mixture density of every draw.
+
+    Parameters
+    ----------
+    points : ndarray, shape (G, F)
+        Points at which to evaluate.
+    draws : GaussianDraws
+        Draws in F features.
+
+    Returns
+    -------
+    ndarray, shape (S, G)
+    """
+    density = np.empty((len(draws.weights), len(points)))
+    for out, weights, mu, cov in zip(density, *draws, strict=True):
+        is_occupied = weights > 0
+        law = weights[is_occupied], mu[is_occupied], cov[is_occupied]
+        out[:] = np.exp(log_gaussian_mixture(points, *law))
+    return density
+
+
+def log_gaussian_mixture(
+    points: np.ndarray, weights: np.ndarray, means: np.ndarray, covariances: np.ndarray
+) -> np.ndarray:
+    """Evaluate the log density of one mixture of Gaussians.
+
+    Parameters
+    ----------
+    points : ndarray, shape (G, F)
+    weights : ndarray, shape (K,)
+        Positive.
+    means : ndarray, shape (K, F)
+    covariances : ndarray, shape (K, F, F)
+        Positive definite.
+
+    Returns
+    -------
+    ndarray, shape (G,)
+
+    Raises
+    ------
+    ValueError
+        If a covariance is not positive definite.
+    """
+    try:
+        factors = np.linalg.cholesky(covariances)
+    except np.linalg.LinAlgError:
+        raise ValueError(
+            "the covariance of a cluster is not positive definite in some draws of idata; give the "
+            "trace as pm.sample returned it."
+        ) from None
+    deviations = (points - means[:, None]).transpose(0, 2, 1)
+    distance = (np.linalg.solve(factors, deviations) ** 2).sum(1)
+    log_scale = np.log(np.diagonal(factors, axis1=1, axis2=2)).sum(1)
+    log_norm = np.log(weights) - log_scale - points.shape[1] / 2 * np.log(2 * np.pi)
+    return logsumexp(log_norm[:, None] - distance / 2, axis=0)

@@ -1,0 +1,264 @@
+"""`sample_labels`: labels of the observations in every draw."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+from pymc.model import Model
+
+from pymc_dpsplit.components.fixed_hyperparameters import with_values
+from pymc_dpsplit.data.blocks import column_centres
+from pymc_dpsplit.moves.partition_law import dirichlet_process
+from pymc_dpsplit.moves.sweep.density import log_density_alone
+from pymc_dpsplit.moves.sweep.redraw import redraw_labels
+from pymc_dpsplit.moves.target import Target
+from pymc_dpsplit.posterior.trace.draws import MixtureDraw, draws_of, recorded_posterior
+from pymc_dpsplit.posterior.trace.groups import find_labels, find_observed
+from pymc_dpsplit.posterior.trace.places import all_places
+from pymc_dpsplit.variables import MixtureVariables, find_mixtures
+
+# Some thirty sticks are broken per unit of alpha.
+_MOST_ALPHA = 1e5
+
+
+class Redrawn(NamedTuple):
+    """Labels of one draw, and the atoms that they refer to.
+
+    Attributes
+    ----------
+    labels : ndarray of int32, shape (N,)
+        Labels from K on refer to atoms that the trace does not record.
+    log_weights : ndarray of float64, shape (A,)
+        The first K are recorded in the trace.
+    params : ndarray of float64, shape (A, P)
+        Kernel parameters, see `ComponentFamily.unpack`.
+    shift : ndarray of float64, shape (D,)
+        Shift that was subtracted from the observations.
+    """
+
+    labels: np.ndarray
+    log_weights: np.ndarray
+    params: np.ndarray
+    shift: np.ndarray
+
+
+def sample_labels(
+    idata: Any,
+    *,
+    model: Model | None = None,
+    var_name: str | None = None,
+    random_seed: Any = None,
+) -> xr.DataArray:
+    """Return labels of the observations in every draw.
+
+    If the trace contains the labels of the chain, these are returned: labels that are variables of
+    the model, or were recorded by ``pm.sample(dpsplit={"keep_labels": True})``.  Otherwise labels
+    are drawn from their exact conditional distribution given the recorded weights and parameters.
+    Atoms of the remainder are then drawn too, so that a label may refer to a cluster that the trace
+    does not record [1]_.
+
+    Parameters
+    ----------
+    idata : DataTree
+        As returned by ``pm.sample``, or loaded from disk.
+    model : pymc.Model, optional
+        The sampled model, by default that of the context.
+    var_name : str, optional
+        Name of the mixture; required if the model has several.
+    random_seed : int or numpy.random.Generator, optional
+
+    Returns
+    -------
+    DataArray of int, shape (chain, draw, N)
+        Of the smallest integer dtype.  If labels are redrawn or variables of the model, label
+        ``k`` below ``{name}_n_clusters`` refers to row ``k`` of weights and parameters.  The
+        numbering of labels recorded by ``keep_labels`` is arbitrary.
+
+    Raises
+    ------
+    ValueError
+        If there is no model, if the trace lacks the mixture, or if draws have more clusters than
+        were recorded.
+
+    References
+    ----------
+    .. [1] docs/method.md, section 5.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_dpsplit as dps
+    >>> with pm.Model() as model:
+    ...     _ = dps.DPMixture("x", 1.0, dps.Normal(0, 0.1, 2, 1), observed=[0.0, 0.1, 5.0])
+    ...     idata = pm.sample(
+    ...         draws=20, tune=20, chains=2, progressbar=False, compute_convergence_checks=False
+    ...     )
+    >>> dps.sample_labels(idata, model=model, random_seed=1).shape
+    (2, 20, 3)
+    """
+    model = model_given(model)
+    mixture = mixture_in(model, var_name)
+    kept = find_labels(idata, mixture.name)
+    refuse_other_data(idata, mixture, kept)
+    if kept is not None:
+        return _as_labels(kept.to_numpy(), kept, mixture, model)
+    posterior = recorded_posterior(idata, mixture)
+    rng = np.random.default_rng(random_seed)
+    draws = draws_of(posterior, mixture, model, all_places(posterior))
+    drawn = [redraw(draw, mixture, rng).labels for draw in draws]
+    labels = np.reshape(drawn, (posterior.sizes["chain"], posterior.sizes["draw"], -1))
+    return _as_labels(labels, posterior, mixture, model)
+
+
+def model_given(model: Model | None) -> Model:
+    """Return the model for a trace, by default that of the context.
+
+    Parameters
+    ----------
+    model : pymc.Model, optional
+
+    Returns
+    -------
+    pymc.Model
+
+    Raises
+    ------
+    ValueError
+        If there is no model.
+    """
+    model = Model.get_context(error_if_none=False) if model is None else model
+    if model is None:
+        raise ValueError(
+            "model is not given, and there is none in the context; give model=, with which idata "
+            "was sampled."
+        )
+    return model
+
+
+def mixture_in(model: Model, var_name: str | None) -> MixtureVariables:
+    """Return a mixture of a model by name.
+
+    Parameters
+    ----------
+    model : pymc.Model
+    var_name : str, optional
+        Name of the mixture; required if the model has several.
+
+    Returns
+    -------
+    MixtureVariables
+
+    Raises
+    ------
+    ValueError
+        If the model lacks the mixture, or has several and none is named.
+    """
+    mixtures = find_mixtures(model)
+    if var_name is None and len(mixtures) == 1:
+        return next(iter(mixtures.values()))
+    if var_name not in mixtures:
+        raise ValueError(
+            f"var_name={var_name!r} names no mixture of the model; choose one of {list(mixtures)}."
+        )
+    return mixtures[var_name]
+
+
+def observations_in(model: Model, mixture: MixtureVariables) -> tuple[str, np.ndarray | None]:
+    """Return the name of the dimension of observations, and its coordinate or None."""
+    (dim, *_) = model.named_vars_to_dims.get(mixture.name) or (f"{mixture.name}_dim_0",)
+    known = model.coords.get(dim)
+    return dim, None if known is None else np.asarray(known)
+
+
+def refuse_other_data(
+    idata: xr.DataTree | xr.Dataset, mixture: MixtureVariables, labels: xr.DataArray | None = None
+) -> None:
+    """Refuse a trace of another number of observations than the model has.
+
+    Parameters
+    ----------
+    idata : DataTree or Dataset
+    mixture : MixtureVariables
+    labels : DataArray of int, shape (chain, draw, N), optional
+        Those that the trace records.
+
+    Raises
+    ------
+    ValueError
+        If the labels, or the observed data of the trace, are of another number.
+    """
+    values = find_observed(idata, mixture.name)
+    n_found = None if values is None else len(values)
+    n_found = n_found if labels is None else labels.shape[-1]
+    if n_found is None:
+        return
+    # Labels that are variables keep the declared number of rows when the data change.
+    node: Any = mixture.rows.owner
+    declared = mixture.measure["labels"].type.shape[0] if mixture.is_labelled else None
+    n_rows = int(node.inputs[1].eval()) if declared is None else declared
+    if n_found != n_rows:
+        raise ValueError(
+            f"idata is of {n_found} observations of {mixture.name}, but the model has {n_rows}; "
+            "give the model with the data with which idata was sampled."
+        )
+
+
+def redraw(draw: MixtureDraw, mixture: MixtureVariables, rng: np.random.Generator) -> Redrawn:
+    """Redraw the labels of one draw, breaking sticks of the remainder as required.
+
+    Parameters
+    ----------
+    draw : MixtureDraw
+    mixture : MixtureVariables
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    Redrawn
+
+    Raises
+    ------
+    ValueError
+        If alpha is so large that the sticks would fill the memory.
+    """
+    if draw.alpha > _MOST_ALPHA:
+        raise ValueError(
+            f"alpha is {draw.alpha:g} in a draw of idata, so labels given the stored clusters "
+            'need millions of other atoms; sample with dpsplit={"keep_labels": True}.'
+        )
+    component = mixture.component
+    shift, data = column_centres(draw.rows), component.arranged(draw.rows)
+    prior = component.prior(draw.values, shift)
+    labels = np.empty(data.shape[0], np.int32)
+    alone = log_density_alone(component, prior, data, draw.rows, draw.values)
+    # The remainder underflows to zero if alpha is very small.
+    log_rest = np.log(max(draw.remainder, np.finfo(np.float64).tiny))
+    log_weights, params = redraw_labels(
+        Target(prior, data, dirichlet_process(draw.alpha)),
+        labels,
+        rng,
+        alone,
+        np.log(draw.weights),
+        log_rest,
+        with_values(component, draw.values).pack(draw.parameters, shift),
+    )
+    return Redrawn(labels, log_weights, params, shift)
+
+
+def _as_labels(
+    labels: np.ndarray,
+    trace: xr.DataArray | xr.Dataset,
+    mixture: MixtureVariables,
+    model: Model,
+) -> xr.DataArray:
+    """Name the dimensions as in trace and model, and convert to the smallest integer dtype."""
+    dim, known = observations_in(model, mixture)
+    coords: dict[Any, Any] = {key: trace.coords[key] for key in ("chain", "draw")}
+    if dim in trace.coords:
+        coords[dim] = trace.coords[dim]
+    elif known is not None and len(known) == labels.shape[-1]:
+        coords[dim] = known
+    smallest = labels.astype(np.min_scalar_type(int(labels.max())))
+    return xr.DataArray(
+        smallest, dims=("chain", "draw", dim), coords=coords, name=f"{mixture.name}_labels"
+    )

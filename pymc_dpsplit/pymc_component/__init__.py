@@ -1,0 +1,1 @@
+"""Components with any distribution of PyMC: graphs, compiled functions and their addresses."""

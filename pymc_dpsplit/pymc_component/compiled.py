@@ -1,0 +1,207 @@
+"""Compiled functions of a component: addresses for kernels, and functions for Python.
+
+Addresses are valid in one process only.  A pickled component therefore omits the functions, and
+they are compiled again on first use.
+"""
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pytensor.tensor as pt
+from numba import carray  # type: ignore[attr-defined]
+from numba.core import types
+from pymc.pytensorf import compile as compile_function
+from pymc.pytensorf import reseed_rngs
+from pytensor.compile.mode import Mode
+from pytensor.graph.traversal import graph_inputs
+from pytensor.tensor.random.variable import RandomGeneratorSharedVariable
+
+from pymc_dpsplit.kernels.jit import c_function, require_compiler
+from pymc_dpsplit.pymc_component.graphs import Graphs
+
+# Number of draws from the base measure per call, and of draws used as starting points of fits.
+POOL, N_PILOTS = 128, 64
+# For functions called a few times per draw, which are not worth compiling to machine code.
+_IN_PYTHON = Mode(linker="py", optimizer="fast_compile")
+_F64P = types.CPointer(types.float64)
+_REFILL = ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p)
+
+
+# A prior contains only the addresses of functions and may outlive its component, so references to
+# the functions are kept here for the lifetime of the process.
+_KEPT: list[Any] = []
+
+
+class Compiled:
+    """Compiled functions of a component for rows of D = `n_features`.
+
+    Parameters
+    ----------
+    graphs : Graphs
+    n_features : int
+        Number of columns of the data.
+    n_shared : int
+        Length of ``shared``.
+    """
+
+    def __init__(self, graphs: Graphs, n_features: int, n_shared: int) -> None:
+        self._graphs = graphs
+        self._n_columns = n_features + graphs.n_covariates
+        self._n_shared = n_shared
+        _KEPT.append(self)
+
+    @cached_property
+    def _plain_density(self) -> Any:
+        graphs = self._graphs
+        return kernel_of([graphs.block, graphs.theta, graphs.shared], graphs.log_density())
+
+    def try_density(self, block: np.ndarray, shared: np.ndarray) -> None:
+        """Evaluate the density in Python, where errors can be raised, unlike in kernels."""
+        (found,) = self._plain_density(block, np.zeros(self._graphs.n_parameters), shared)
+        if found.shape not in ((1,), block.shape[1:]):
+            raise ValueError(f"{block.shape[1]} rows have densities of shape {found.shape}")
+
+    @cached_property
+    def _density(self) -> Any:
+        graphs, density = self._graphs, self._plain_density
+        n_columns, n_parameters, n_shared = (
+            self._n_columns, graphs.n_parameters, self._n_shared,
+        )  # fmt: skip
+
+        @c_function(types.void(_F64P, types.int64, _F64P, _F64P, _F64P))
+        def fill(block, n_rows, theta, shared, out):  # type: ignore[no-untyped-def]
+            (found,) = density(
+                carray(block, (n_columns, n_rows)),
+                carray(theta, (n_parameters,)),
+                carray(shared, (n_shared,)),
+            )
+            # A density that does not depend on the row has a single element.
+            for i in range(n_rows):
+                out[i] = found[i if found.shape[0] > 1 else 0]
+
+        return fill
+
+    @cached_property
+    def _log_prior(self) -> Any:
+        graphs = self._graphs
+        density = kernel_of([graphs.theta, graphs.shared], graphs.log_prior())
+        n_parameters, n_shared = graphs.n_parameters, self._n_shared
+
+        @c_function(types.void(_F64P, _F64P, _F64P))
+        def fill(theta, shared, out):  # type: ignore[no-untyped-def]
+            (found,) = density(carray(theta, (n_parameters,)), carray(shared, (n_shared,)))
+            out[0] = found.item()
+
+        return fill
+
+    @cached_property
+    def _refill(self) -> Any:
+        def refill(key: int, pool: int, shared: int) -> None:
+            values = _array_at(shared, (self._n_shared,))
+            _array_at(pool, (POOL, self._graphs.n_parameters))[:] = self.draw_base(key, values)
+
+        return _REFILL(refill)
+
+    @property
+    def addresses(self) -> tuple[int, int, int]:
+        """Return the addresses of density, log density of the base measure, and refill."""
+        refill = ctypes.cast(self._refill, ctypes.c_void_p).value
+        return self._density.address, self._log_prior.address, int(refill or 0)
+
+    @cached_property
+    def _base_draws(self) -> Any:
+        return _Drawn([self._graphs.shared], self._graphs.base_draws(POOL))
+
+    def draw_base(self, key: int, shared: np.ndarray) -> np.ndarray:
+        """Draw parameters (POOL, P) from the base measure with the random key `key`."""
+        drawn: np.ndarray = self._base_draws(key, shared)
+        return drawn
+
+    @cached_property
+    def _rows(self) -> Any:
+        graphs = self._graphs
+        return _Drawn([graphs.block, graphs.theta, graphs.shared], graphs.rows())
+
+    def draw_rows(
+        self, key: int, covariates: np.ndarray, theta: np.ndarray, shared: np.ndarray
+    ) -> np.ndarray:
+        """Draw rows of one cluster, one for each column of `covariates`.
+
+        Parameters
+        ----------
+        key : int
+            Random key.
+        covariates : ndarray of float64, shape (C, n)
+        theta : ndarray of float64, shape (P,)
+        shared : ndarray of float64, shape (S,)
+
+        Returns
+        -------
+        ndarray of float64, shape (n,) or (n, D)
+        """
+        drawn: np.ndarray = self._rows(key, covariates, theta, shared)
+        return drawn
+
+    @cached_property
+    def _unpack(self) -> Any:
+        thetas = pt.matrix("thetas", dtype="float64")
+        return _in_python([thetas, self._graphs.shared], self._graphs.unpacked(thetas))
+
+    def unpack(self, thetas: np.ndarray, shared: np.ndarray) -> dict[str, np.ndarray]:
+        """Convert parameters (K, P) of clusters to named arguments (K, ...)."""
+        return dict(zip(self._graphs.parts, self._unpack(thetas, shared), strict=True))
+
+    @cached_property
+    def _pack(self) -> Any:
+        named = {
+            name: pt.tensor(name, dtype="float64", shape=(None, *part.shape))
+            for name, part in self._graphs.parts.items()
+        }
+        return _in_python([*named.values(), self._graphs.shared], [self._graphs.packed(named)])
+
+    def pack(self, named: Mapping[str, np.ndarray], shared: np.ndarray) -> np.ndarray:
+        """Convert named arguments (K, ...) of clusters to parameters (K, P)."""
+        values = [np.asarray(named[name], dtype=np.float64) for name in self._graphs.parts]
+        packed: np.ndarray = self._pack(*values, shared)[0]
+        return packed
+
+
+class _Drawn:
+    """Function that draws a graph of random variables with a given random key.
+
+    Parameters
+    ----------
+    inputs : sequence of TensorVariable
+    output : TensorVariable
+    """
+
+    def __init__(self, inputs: Sequence[Any], output: Any) -> None:
+        self._function = _in_python(inputs, [output])
+        found = graph_inputs([output])
+        self._rngs = [rng for rng in found if isinstance(rng, RandomGeneratorSharedVariable)]
+
+    def __call__(self, key: int, *values: np.ndarray) -> np.ndarray:
+        reseed_rngs(self._rngs, int(key) % 2**63)
+        drawn: np.ndarray = self._function(*values)[0]
+        return drawn
+
+
+def _in_python(inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:
+    options: Any = {"on_unused_input": "ignore", "trust_input": True, "mode": _IN_PYTHON}
+    return compile_function(list(inputs), list(outputs), **options)
+
+
+def kernel_of(inputs: Sequence[Any], output: Any) -> Any:
+    """Return a numba-compiled function of arrays that returns a tuple of one array."""
+    require_compiler("dps.Component")
+    options: Any = {"on_unused_input": "ignore", "trust_input": True, "mode": "NUMBA"}
+    return compile_function(list(inputs), output, **options).vm.jit_fn
+
+
+def _array_at(address: int, shape: tuple[int, ...]) -> np.ndarray:
+    """Return the array of float64 at an address."""
+    number = ctypes.c_double * int(np.prod(shape))
+    return np.frombuffer(number.from_address(address), np.float64).reshape(shape)

@@ -1,0 +1,1 @@
+"""Wrappers around functions of PyMC, installed in place of the originals."""

@@ -1,0 +1,112 @@
+"""Errors for functions of PyMC that cannot handle a mixture, with advice.
+
+Only `DPSplitMerge` can move the variables of a mixture, because the number of clusters changes.
+Without these errors some functions of PyMC would return meaningless numbers.
+
+`find_MAP`, `sample_smc` and all variational methods call the function `modelcontext` of their
+module to get the model.  Wrapping `modelcontext` affects them regardless of how they were imported,
+keeps their signatures, and adds no cost for other models.
+"""
+
+import functools
+from collections.abc import Callable, Iterable
+from types import ModuleType
+from typing import Any
+
+import pymc as pm
+from pymc.model import Model
+from pymc.sampling import mcmc
+from pymc.smc import sampling as smc
+from pymc.step_methods.compound import CompoundStep
+from pymc.tuning import starting
+from pymc.variational import opvi
+from pytensor.graph.basic import Variable
+
+from pymc_dpsplit.pymc_hooks.wrap import wrap
+from pymc_dpsplit.variables import is_owned, refuse_initial_values
+
+_STEP = "dpsplit"
+
+_SAMPLE = "draw from the posterior with pm.sample()"
+# Module to the function that the user called, and the advice.
+_CANNOT: dict[ModuleType, tuple[str, str]] = {
+    starting: ("pm.find_MAP", f"{_SAMPLE}, or find a mode of the partition with dps.find_map()"),
+    smc: ("pm.sample_smc", _SAMPLE),
+    opvi: ("pm.fit, or any variational approximation,", _SAMPLE),
+}
+
+
+def install() -> None:
+    """Make functions of PyMC that cannot handle a mixture refuse models with one; idempotent."""
+    for module, (caller, remedy) in _CANNOT.items():
+        refusing = functools.partial(_refusing_mixtures, caller=caller, remedy=remedy)
+        wrap("modelcontext", refusing, module)
+    wrap("assign_step_methods", _refusing_steps, mcmc)
+    wrap("sample", _refusing_samplers, mcmc, pm, pm.sampling)
+
+
+def _refusing_mixtures(
+    modelcontext: Callable[..., Any], caller: str, remedy: str
+) -> Callable[..., Any]:
+    def refusing(*args: Any, **kwargs: Any) -> Any:
+        model = modelcontext(*args, **kwargs)
+        if mixtures := _mixtures(model):
+            raise ValueError(
+                f"{mixtures}: {caller} cannot move a mixture, whose number of clusters changes; "
+                f"{remedy}."
+            )
+        return model
+
+    return refusing
+
+
+def _refusing_steps(assign: Callable[..., Any]) -> Callable[..., Any]:
+    def refusing(model: Model, *args: Any, **kwargs: Any) -> Any:
+        provided, selected = assign(model, *args, **kwargs)
+        for step in provided:
+            _refuse_step(step, model)
+        return provided, selected
+
+    return refusing
+
+
+def _refuse_step(step: Any, model: Model) -> None:
+    """Refuse a step method that would move a mixture but does not support it."""
+    if isinstance(step, CompoundStep):
+        for part in step.methods:
+            _refuse_step(part, model)
+        return
+    owned = [rv for rv in map(model.values_to_rvs.get, step.vars) if is_owned(rv)]
+    if owned and getattr(step, "name", None) != _STEP:
+        raise ValueError(
+            f"{_names(owned)}: the step {type(step).__name__} was given "
+            f"{', '.join(str(rv.name) for rv in owned)}, which only DPSplitMerge can move; "
+            "give it other variables."
+        )
+
+
+def _refusing_samplers(sample: Callable[..., Any]) -> Callable[..., Any]:
+    def refusing(*args: Any, **kwargs: Any) -> Any:
+        model = kwargs.get("model")
+        model = Model.get_context(error_if_none=False) if model is None else model
+        if isinstance(model, Model) and (mixtures := _mixtures(model)):
+            sampler = kwargs.get("nuts_sampler")
+            if sampler not in (None, "pymc"):
+                raise ValueError(
+                    f"{mixtures}: nuts_sampler={sampler!r} samples all variables of a model, but "
+                    "only DPSplitMerge can move a mixture; leave nuts_sampler out."
+                )
+            refuse_initial_values(kwargs.get("initvals"), model)
+        return sample(*args, **kwargs)
+
+    return refusing
+
+
+def _mixtures(model: Model | None) -> str:
+    """Return the names of the mixtures that have free variables in a model."""
+    return _names(model.free_RVs if model is not None else [])
+
+
+def _names(variables: Iterable[Variable]) -> str:
+    owned = [rv for rv in variables if is_owned(rv)]
+    return ", ".join(dict.fromkeys(str(rv.owner.op.target) for rv in owned))

@@ -1,0 +1,38 @@
+"""Suppression of a warning of PyMC about sparse data that are too large for a trace.
+
+At the end of a run PyMC converts all observed data to arrays, and warns if that fails.  It fails by
+design for large sparse data, see `variables.sparse_data`, which the group `observed_data` omits.
+"""
+
+import re
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from pymc.backends import arviz
+
+from pymc_dpsplit.pymc_hooks.wrap import wrap
+from pymc_dpsplit.variables.sparse_data import is_too_large
+
+_ZARR = "pymc.backends.zarr"
+
+
+def install() -> None:
+    """Suppress this warning of PyMC for sparse data of mixtures; idempotent."""
+    # If this module is not imported yet, it will import the wrapped function.  It is not imported
+    # here because zarr takes half a second.
+    zarr = [sys.modules[_ZARR]] if _ZARR in sys.modules else []
+    wrap("find_observations", _without_warning, arviz, *zarr)
+
+
+def _without_warning(find: Callable[..., Any]) -> Callable[..., Any]:
+    def finding(model: Any) -> Any:
+        with warnings.catch_warnings():
+            for rv in model.observed_RVs:
+                if is_too_large(model.rvs_to_values.get(rv)):
+                    message = f"Could not extract data .* {re.escape(str(rv.name))}$"
+                    warnings.filterwarnings("ignore", message)
+            return find(model)
+
+    return finding

@@ -1,0 +1,1 @@
+"""Step method of `pm.sample`: its schedule, the statistics it records, and its compilation."""

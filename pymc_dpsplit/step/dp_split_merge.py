@@ -1,0 +1,447 @@
+"""Step method for mixtures: transfers values between PyMC's point and the chain.
+
+One step owns one mixture.  It reads the concentration and the hyperparameters from the point,
+advances the chain, draws weights and parameters given the partition and writes them to a new
+point.  The partition is kept in the step, not in the point.
+"""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from pymc.model import Model
+from pymc.sampling import mcmc
+from pymc.step_methods.compound import BlockedStep, Competence, CompoundStep
+from pymc.util import get_random_generator
+
+from pymc_dpsplit import sampler
+from pymc_dpsplit.components.fixed_hyperparameters import with_values
+from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
+from pymc_dpsplit.data.blocks import column_centres, column_means
+from pymc_dpsplit.kernels.threads import new_pool
+from pymc_dpsplit.moves.partition_law import dirichlet_process
+from pymc_dpsplit.moves.start import draw_n_start
+from pymc_dpsplit.step.chain_memory import DPSplitMergeState
+from pymc_dpsplit.step.concentration_move import move_concentration
+from pymc_dpsplit.step.joint_label_row_update import (
+    LikelyRows,
+    impute,
+    update_incomplete_rows,
+    update_latent_rows,
+    with_entries,
+)
+from pymc_dpsplit.step.options import Options, refuse_collapsed, refuse_unknown
+from pymc_dpsplit.step.progress_bar import progress_columns, progress_update
+from pymc_dpsplit.step.sampler_stats import labels_stat, stats_of, stats_types
+from pymc_dpsplit.step.schedule import autocorrelation_time, increase_iterations, make_schedule
+from pymc_dpsplit.variables import (
+    concentration_to_move,
+    evaluator_of_points,
+    is_owned,
+    mixtures_of,
+    model_of_context,
+    refuse_dependents,
+    refuse_impossible,
+    row_likelihood,
+)
+from pymc_dpsplit.variables.conditioning import Conditioning
+
+# Greedy moves are used in the first third of tuning, and no longer than this.
+_MOST_GREEDY_DRAWS = 100
+# Number of tuning draws between two schedules.
+_RESCHEDULE_EVERY = 25
+# Statistics of the partition by which mixing is judged.
+_MIXING = ("occupied", "entropy", "log_joint")
+
+
+class DPSplitMerge(BlockedStep):
+    """Step method for Dirichlet-process mixtures: exact parallel Gibbs and split/merge moves.
+
+    PyMC assigns it to every `DPMixture` automatically; options are passed as
+    ``pm.sample(dpsplit={"threads": 2})``.
+
+    Parameters
+    ----------
+    vars : sequence of variables
+        Variables of one or more mixtures; each mixture gets its own step.
+    model : pymc.Model, optional
+        By default the model of the context.
+    rng : numpy.random.Generator or int, optional
+        `pm.sample` passes one for every chain.
+    initial_point : dict, optional
+        Passed by `pm.sample` to every step method.
+    compile_kwargs : dict, optional
+        Arguments for the function that computes alpha and the hyperparameters.
+    blocked : bool
+        Not used: the variables of a mixture always move together.
+    kernel : {"exact", "collapsed"}
+        ``"exact"``: a floored-slice sweep over all labels; from five features on, a collapsed
+        scan of the observations likeliest to found clusters; then split/merge attempts.
+        ``"collapsed"``: collapsed Gibbs (Neal 2000, algorithm 3), sequential.  Both leave the
+        posterior exactly invariant.
+    threads : int
+        Number of threads, at most the number of cores.  The draws do not depend on it.  The
+        default is one, as `pm.sample` runs one chain per core; more threads pay off if there are
+        more cores than chains, and from about 1e5 observations on.
+    attempts : int, optional
+        Split/merge attempts per iteration.  By default as many as cost 15 % of the sweep, at
+        most 2; less than one on average if a sweep is fast.
+    iterations : int, optional
+        Iterations per draw.  By default as many as cost little compared with PyMC itself, and
+        more, up to 50 ms per draw, if a chain mixes slowly in the second half of tuning.  The
+        number is fixed after tuning.
+    start_clusters : int, optional
+        Number of clusters to start from; also ``pm.sample(initvals={"x_n_clusters": 5})``, which
+        may differ by chain.  By default each chain draws it log-uniformly from 1 to min(50, N),
+        so that chains start over-dispersed.
+    start_labels : array of int, shape (N,), or result of `find_map` or `dp_means`, optional
+        Partition to start from.  All chains then start from the same partition, and R-hat does
+        not detect a region that all of them miss.  If labels are variables of the model, also
+        ``initvals={"x_labels": labels}``, which may differ by chain.
+    exchanges : int
+        For a latent mixture: joint updates of its values and their labels per draw.  They are
+        made if the likelihood has one factor per value, of any form; the statistic
+        ``{name}_exchanged`` counts the values that moved.  For missing entries: any number but
+        0 makes one such update of each incomplete row.
+    keep_labels : bool
+        Store the labels of every draw in ``sample_stats`` as ``{name}_labels``.
+
+    Notes
+    -----
+    ``{name}_log_joint`` is the log density of data and partition, docs/method.md, eq. (1.4), given
+    the alpha, hyperparameters and latent or missing values of the same draw.
+
+    Raises
+    ------
+    ValueError
+        If an option is not known or out of range, if the variables are not those of a mixture, or
+        if anything but Deterministics and its own observations depends on the mixture.
+
+    References
+    ----------
+    .. [1] Chang & Fisher (2013), Parallel Sampling of DP Mixture Models using Sub-Cluster
+       Splits, NIPS: the sampler on which this one is modelled.  docs/method.md derives the
+       moves used here, which unlike the published ones are exact.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_dpsplit as dps
+    >>> with pm.Model() as model:
+    ...     _ = dps.DPMixture("x", 1.0, dps.Normal(0, 0.1, 2, 1), observed=[0.0, 0.1, 5.0])
+    ...     step = dps.DPSplitMerge(model.free_RVs, kernel="collapsed")
+    >>> step.name
+    'dpsplit'
+    """
+
+    name = "dpsplit"
+    _state_class = DPSplitMergeState
+
+    def __new__(cls, vars: Any = None, *, model: Model | None = None, **kwargs: Any) -> Any:
+        model = model_of_context(model)
+        refuse_unknown(kwargs)
+        chosen = mixtures_of(vars, model)
+        if len(chosen) == 1:
+            return super().__new__(cls, chosen[0].owned, model=model, **kwargs)
+        rngs = get_random_generator(kwargs.pop("rng", None)).spawn(len(chosen))
+        steps = []
+        for mixture, rng in zip(chosen, rngs, strict=True):
+            arguments = {**kwargs, "model": model, "rng": rng, "blocked": True}
+            step = super().__new__(cls, mixture.owned, **arguments)
+            step.__init__(mixture.owned, **arguments)
+            steps.append(step)
+        return CompoundStep(steps)
+
+    def __init__(
+        self,
+        vars: Any = None,
+        *,
+        model: Model | None = None,
+        rng: Any = None,
+        initial_point: Any = None,
+        compile_kwargs: dict[str, Any] | None = None,
+        blocked: bool = True,
+        kernel: str = "exact",
+        threads: int = 1,
+        attempts: int | None = None,
+        iterations: int | None = None,
+        start_clusters: int | None = None,
+        start_labels: Any = None,
+        exchanges: int = 10,
+        keep_labels: bool = False,
+    ) -> None:
+        del blocked
+        model = model_of_context(model)
+        self.options = Options(
+            kernel,
+            threads,
+            attempts,
+            iterations,
+            start_clusters,
+            getattr(start_labels, "labels", start_labels),
+            exchanges,
+            keep_labels,
+        )
+        (self.mixture,) = mixtures_of(vars, model)
+        refuse_dependents(self.mixture, model)
+        self._keeps_parameters = isinstance(self.mixture.component, NonconjugateFamily)
+        refuse_collapsed(kernel, self.mixture.name, self._keeps_parameters)
+        self.vars = [model.rvs_to_values[rv] for rv in self.mixture.owned]
+        self.rng = get_random_generator(rng)
+        self._evaluator = evaluator_of_points(self.mixture, model, compile_kwargs or {})
+        point = model.initial_point() if initial_point is None else initial_point
+        refuse_impossible(self._evaluator, model, point)
+        self.mixture.labels_in(point)
+        rows = self._evaluator.read(point).rows
+        self._centre(column_centres(rows))
+        self.options.refuse_start_of_other_length(self.mixture.name, rows.shape[0])
+        exchanges_rows = self.mixture.is_latent and not self._keeps_parameters
+        self._likelihood = row_likelihood(self.mixture, model, point) if exchanges_rows else None
+        self._incomplete = self.mixture.incomplete()
+        self._concentration = concentration_to_move(self.mixture, model, point)
+        n_labels = rows.shape[0] if self.options.keep_labels else None
+        self.stats_dtypes_shapes = stats_types(self.mixture.name, n_labels)
+        self.stats_dtypes = [{key: of for key, (of, _) in self.stats_dtypes_shapes.items()}]
+        self._forget()
+
+    def _centre(self, centres: np.ndarray) -> None:
+        """Centre the observations, to reduce rounding errors."""
+        self._shift = centres
+        self._data: Any = None
+        self._made_for: Any = None
+
+    def _target_of(self, conditioning: Conditioning) -> sampler.Target:
+        """Target of the chain; prior and data are recomputed only if they change."""
+        component = self.mixture.component
+        if self._made_for is not conditioning.values or self._data is None:
+            self._prior = component.prior(conditioning.values, self._shift)
+            self._made_for = conditioning.values
+        if self._data is None:
+            self._data = component.arranged(conditioning.rows)
+        return sampler.Target(self._prior, self._data, dirichlet_process(conditioning.alpha))
+
+    def _forget(self) -> None:
+        """Reset the state of the chain."""
+        self.labels: np.ndarray | None = None
+        self.n_tune = self.n_done = 0
+        self.n_iterations = 1
+        self.attempts = 0.0
+        self.scan_list: np.ndarray | None = None
+        self.history = np.empty((0, len(_MIXING)))
+        self.cluster_stats: np.ndarray | None = None
+        self._pool: ThreadPoolExecutor | None = None
+
+    def setup_chain(self, rng: Any, tune: int, draws: int) -> None:
+        """Reset the state; PyMC calls this at the start of each chain.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+        tune, draws : int
+            Number of tuning draws and of draws kept.
+        """
+        super().setup_chain(rng, tune, draws)
+        self._forget()
+        self.n_tune = tune
+        self.history = np.empty((tune // 2, len(_MIXING)))
+
+    def step(self, point: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], list[Any]]:
+        """Advance the chain by one draw.
+
+        Parameters
+        ----------
+        point : dict
+            Value of every variable; not modified.
+
+        Returns
+        -------
+        point : dict
+        stats : list of one dict
+        """
+        began = time.perf_counter()
+        conditioning = self._evaluator.read(point)
+        if not self._evaluator.rows_are_fixed:
+            self._centre(column_means(conditioning.rows))
+        target = self._target_of(conditioning)
+        state = self._chain_state(target, point)
+        schedule = self._scheduled(target, state)
+        state, counts = sampler.advance(
+            self._form(), target, state, self.rng, schedule, self._threads()
+        )
+        target, state, point, n_exchanged = self._exchanged(
+            target, state, conditioning, point, schedule, counts
+        )
+        self.labels, self.cluster_stats = state
+        self.n_done += 1
+        target, concentration = self._with_new_alpha(target, state, point)
+        values = self._redrawn(target, state, conditioning, point)
+        if self.mixture.unobserved is not None:
+            entries = self.mixture.value_names["unobserved"]
+            rows = with_entries(
+                conditioning.rows, self._incomplete, point[entries], values[entries]
+            )
+            target = target._replace(data=self.mixture.component.arranged(rows))
+            state = sampler.resume(target, state.labels)
+        stats = stats_of(
+            self.mixture.name, target, state, counts, schedule.n_iterations, n_exchanged
+        )
+        if self.options.keep_labels:
+            stats[f"{self.mixture.name}_labels"] = labels_stat(state)
+        self._remember(stats)
+        stats[f"{self.mixture.name}_seconds"] = time.perf_counter() - began
+        return {**point, **concentration, **values}, [stats]
+
+    def _with_new_alpha(
+        self, target: sampler.Target, state: sampler.ChainState, point: dict[str, np.ndarray]
+    ) -> tuple[sampler.Target, dict[str, np.ndarray]]:
+        """Update alpha given the number of clusters, unless another step updates it."""
+        if self._concentration is None:
+            return target, {}
+        sizes = len(state.stats), len(state.labels)
+        return move_concentration(self._concentration, point, target, *sizes, self.rng)
+
+    def _exchanged(
+        self,
+        target: sampler.Target,
+        state: sampler.ChainState,
+        conditioning: Conditioning,
+        point: dict[str, np.ndarray],
+        schedule: sampler.Schedule,
+        counts: np.ndarray,
+    ) -> tuple[sampler.Target, sampler.ChainState, dict[str, np.ndarray], int]:
+        """Update latent or incomplete rows jointly with their labels."""
+        component, rows, total = self.mixture.component, conditioning.rows, 0
+        if len(self._incomplete.where) and self.options.exchanges:
+            target, state, total = update_incomplete_rows(
+                component, conditioning.values, target, state, rows, self._incomplete, self.rng
+            )
+        if self._likelihood is None or not self.options.exchanges:
+            return target, state, point, total
+        self._likelihood.hold(point)
+        log_likelihood, single = self._likelihood.evaluate, schedule._replace(n_iterations=1)
+        present = LikelyRows(rows, log_likelihood(rows))
+        for _ in range(self.options.exchanges):
+            target, state, present, n_accepted = update_latent_rows(
+                component, conditioning.values, target, state, present, log_likelihood, self.rng
+            )
+            state, more = sampler.advance(self._form(), target, state, self.rng, single)
+            counts += more
+            total += n_accepted
+        name = self.mixture.name
+        return target, state, {**point, name: present.rows.reshape(point[name].shape)}, total
+
+    def _redrawn(
+        self,
+        target: sampler.Target,
+        state: sampler.ChainState,
+        conditioning: Conditioning,
+        point: dict[str, np.ndarray],
+    ) -> dict[str, np.ndarray]:
+        """Draw the measure given the partition, and missing entries given both."""
+        mixture, component = self.mixture, with_values(self.mixture.component, conditioning.values)
+        measure = sampler.measure(target, state, self.rng)
+        parameters = component.unpack(measure.params, self._shift)
+        needs_labels = mixture.is_labelled or mixture.unobserved is not None
+        labels = measure.rank[state.labels] if needs_labels else state.labels
+        values = mixture.point_values(
+            len(state.stats), measure.weights, measure.log_rest, parameters, labels
+        )
+        if mixture.unobserved is not None:
+            name = mixture.value_names["unobserved"]
+            known = conditioning.rows, point[name], self._incomplete
+            values[name] = impute(component, *known, parameters, labels, self.rng)
+        return values
+
+    def _chain_state(
+        self, target: sampler.Target, point: dict[str, np.ndarray]
+    ) -> sampler.ChainState:
+        """State of the chain: that of the previous draw, or a new start."""
+        goes_on = self._evaluator.rows_are_fixed or self._keeps_parameters
+        if self.labels is not None and goes_on and self.cluster_stats is not None:
+            return sampler.ChainState(self.labels, self.cluster_stats)
+        labels = self._first_labels(point) if self.labels is None else self.labels
+        if labels is not None:
+            return sampler.resume(target, labels)
+        n_start = self.options.start_clusters or self.mixture.count_in(point) or None
+        if n_start is None and self.mixture.needs_all_rows:
+            n_start = min(draw_n_start(self.rng, target.data.shape[0]), self.mixture.max_clusters)
+        return sampler.start(target, self.rng, n_start)
+
+    def _first_labels(self, point: dict[str, np.ndarray]) -> np.ndarray | None:
+        """Labels to start from, if the user gave them."""
+        labels = self.options.start_labels
+        if labels is None:
+            labels = self.mixture.labels_in(point)
+        return None if labels is None else np.unique(labels, return_inverse=True)[1]
+
+    def _form(self) -> str:
+        greedy_draws = min(self.n_tune // 3, _MOST_GREEDY_DRAWS)
+        if self.options.kernel == "exact" and self.n_done < greedy_draws:
+            return sampler.GREEDY
+        return self.options.kernel
+
+    def _scheduled(self, target: sampler.Target, state: sampler.ChainState) -> sampler.Schedule:
+        """Schedule of this draw: renewed in the first half of tuning, frozen after the second."""
+        kernel = self.options.kernel
+        first_half = self.n_tune - len(self.history)
+        if self.scan_list is None or (
+            self.n_done < first_half and self.n_done % _RESCHEDULE_EVERY == 0
+        ):
+            schedule = make_schedule(kernel, target, state, self.options.attempts)
+            self.n_iterations, self.attempts, self.scan_list = schedule
+        schedule = sampler.Schedule(
+            self.options.iterations or self.n_iterations, self.attempts, self.scan_list
+        )
+        if self.options.iterations is None and self.n_done == self.n_tune:
+            schedule = increase_iterations(
+                schedule, kernel, target, state, autocorrelation_time(self.history)
+            )
+            self.n_iterations = schedule.n_iterations
+        return schedule
+
+    def _remember(self, stats: dict[str, Any]) -> None:
+        """Record the statistics of the partition in the second half of tuning."""
+        row = self.n_done - 1 - (self.n_tune - len(self.history))
+        if 0 <= row < len(self.history):
+            self.history[row] = [stats[f"{self.mixture.name}_{key}"] for key in _MIXING]
+
+    def _threads(self) -> ThreadPoolExecutor | None:
+        """Pool of threads, created in the process that uses it."""
+        if self._pool is None:
+            self._pool = new_pool(self.options.threads)
+        return self._pool
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what belongs to one process: threads, views of the data and addresses."""
+        own = dict.fromkeys(("_pool", "_data", "_prior", "_made_for"))
+        return {**self.__dict__, **own}
+
+    def _progressbar_config(self, n_chains: int = 1) -> tuple[list[Any], dict[str, list[Any]]]:
+        return progress_columns(self.mixture.name, n_chains)
+
+    def _make_progressbar_update_functions(self) -> tuple[Callable[..., dict[str, Any]], ...]:
+        return (progress_update(self.mixture.name),)
+
+    @staticmethod
+    def competence(var: Any, has_grad: bool) -> Competence:
+        """Claim the variables that belong to a mixture, and no others.
+
+        Parameters
+        ----------
+        var : TensorVariable
+        has_grad : bool
+
+        Returns
+        -------
+        Competence
+        """
+        del has_grad
+        return Competence.IDEAL if is_owned(var) else Competence.INCOMPATIBLE
+
+
+def register() -> None:
+    """Make PyMC assign the step automatically; a second call has no effect."""
+    if DPSplitMerge not in mcmc.STEP_METHODS:
+        mcmc.STEP_METHODS.append(DPSplitMerge)

@@ -1,0 +1,123 @@
+"""Options of the step, as given in ``pm.sample(dpsplit={...})``, and their checks."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pymc_dpsplit import sampler
+from pymc_dpsplit.components.arguments import array_of, check_integer, shown
+
+# Arguments that PyMC passes to every step method, besides the options.
+_ARGUMENTS_OF_PYMC = ("model", "rng", "initial_point", "compile_kwargs", "blocked")
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of one mixture; see `DPSplitMerge` for their meaning."""
+
+    kernel: str
+    threads: int
+    attempts: int | None
+    iterations: int | None
+    start_clusters: int | None
+    start_labels: np.ndarray | None
+    exchanges: int
+    keep_labels: bool
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.kernel, str) or self.kernel not in sampler.KERNELS:
+            known = ", ".join(repr(name) for name in sampler.KERNELS)
+            raise ValueError(f"kernel={shown(self.kernel)} is not known; choose one of {known}.")
+        for name, least in {"threads": 1, "exchanges": 0}.items():
+            check_integer(name, getattr(self, name), least)
+        for name, least in {"attempts": 0, "iterations": 1, "start_clusters": 1}.items():
+            if getattr(self, name) is not None:
+                check_integer(name, getattr(self, name), least)
+        if self.start_labels is not None:
+            labels, fault = array_of(self.start_labels)
+            if fault or labels.ndim != 1 or labels.dtype.kind not in "iu":
+                raise ValueError(
+                    "start_labels is not a vector of integers; give a cluster for each observation."
+                )
+        if not isinstance(self.keep_labels, bool | np.bool_):
+            raise ValueError(
+                f"keep_labels={shown(self.keep_labels)} is neither; give True or False."
+            )
+
+    def refuse_start_of_other_length(self, name: str, n_obs: int) -> None:
+        """Raise ValueError if `start_labels` does not have one label per observation.
+
+        Parameters
+        ----------
+        name : str
+            Name of the mixture.
+        n_obs : int
+        """
+        if self.start_labels is not None and len(self.start_labels) != n_obs:
+            raise ValueError(
+                f"start_labels has {len(self.start_labels)} labels, but {name} has {n_obs} "
+                "observations; give one for each."
+            )
+
+
+def refuse_collapsed(kernel: str, name: str, keeps_parameters: bool) -> None:
+    """Raise ValueError for the collapsed kernel of a non-conjugate mixture.
+
+    Parameters
+    ----------
+    kernel : str
+    name : str
+        Name of the mixture.
+    keeps_parameters : bool
+        Whether the mixture is non-conjugate.
+    """
+    if kernel == "collapsed" and keeps_parameters:
+        raise ValueError(
+            "kernel='collapsed' needs a family whose parameters can be integrated out, which that "
+            f"of {name} is not; leave kernel= out."
+        )
+
+
+def refuse_options(given: Any) -> None:
+    """Refuse ``pm.sample(dpsplit=...)`` that is no dict of options, before steps are made.
+
+    Parameters
+    ----------
+    given : dict
+        Name of option to value.
+
+    Raises
+    ------
+    ValueError
+        If it is none, or a key is no option.
+    """
+    if not isinstance(given, Mapping):
+        raise ValueError(
+            f"dpsplit={shown(given)} is not a dict of options; give one such as "
+            'dpsplit={"threads": 2}, or leave it out.'
+        )
+    _refuse_other_than(given, tuple(Options.__dataclass_fields__))
+
+
+def refuse_unknown(given: Any) -> None:
+    """Refuse keywords that are neither options nor arguments that PyMC passes to every step.
+
+    Parameters
+    ----------
+    given : iterable of str
+
+    Raises
+    ------
+    ValueError
+        If a keyword is not known.
+    """
+    _refuse_other_than(given, (*Options.__dataclass_fields__, *_ARGUMENTS_OF_PYMC))
+
+
+def _refuse_other_than(given: Iterable[Any], known: tuple[str, ...]) -> None:
+    options = ", ".join(Options.__dataclass_fields__)
+    for name in given:
+        if name not in known:
+            raise ValueError(f"{name!r} is not an option of dpsplit; choose among {options}.")

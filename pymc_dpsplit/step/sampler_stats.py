@@ -1,0 +1,98 @@
+"""Sampler statistics of a draw: the entries of a mixture in ``sample_stats``."""
+
+from typing import Any
+
+import numpy as np
+
+from pymc_dpsplit.moves.acceptance_counts import (
+    MERGES_ACCEPTED,
+    MERGES_PROPOSED,
+    SPLITS_ACCEPTED,
+    SPLITS_PROPOSED,
+)
+from pymc_dpsplit.moves.partition import entropy, log_joint
+from pymc_dpsplit.sampler import ChainState, Target, moves_of
+
+_TYPES: dict[str, Any] = {
+    "log_joint": np.float64,
+    "entropy": np.float64,
+    "largest_share": np.float64,
+    "occupied": np.int64,
+    "splits_proposed": np.int64,
+    "splits_accepted": np.int64,
+    "merges_proposed": np.int64,
+    "merges_accepted": np.int64,
+    "iterations": np.int64,
+    "exchanged": np.int64,
+    "is_conjugate": np.bool_,
+    "seconds": np.float64,
+}
+
+
+def stats_types(name: str, n_labels: int | None) -> dict[str, tuple[Any, list[int]]]:
+    """Type and shape of every statistic, in the form that PyMC requires.
+
+    Parameters
+    ----------
+    name : str
+        Name of the mixture.
+    n_labels : int, optional
+        Number of observations, if their labels are stored.
+
+    Returns
+    -------
+    dict
+    """
+    types: dict[str, tuple[Any, list[int]]] = {
+        f"{name}_{key}": (of, []) for key, of in _TYPES.items()
+    }
+    if n_labels is not None:
+        row = np.dtype((np.min_scalar_type(n_labels), (n_labels,)))
+        types[f"{name}_labels"] = (row, [n_labels])
+    return types
+
+
+def stats_of(
+    name: str,
+    target: Target,
+    state: ChainState,
+    acceptance_counts: np.ndarray,
+    n_iterations: int,
+    n_exchanged: int,
+) -> dict[str, Any]:
+    """Statistics of a draw, except its seconds and labels.
+
+    Parameters
+    ----------
+    name : str
+        Name of the mixture.
+    target : Target
+    state : ChainState
+    acceptance_counts : ndarray of int64, shape (4,)
+        Numbers of proposals and acceptances, see `moves.acceptance_counts`.
+    n_iterations : int
+    n_exchanged : int
+        Number of latent or incomplete rows that moved together with their labels.
+
+    Returns
+    -------
+    dict
+    """
+    return {
+        f"{name}_log_joint": log_joint(target, state.stats),
+        f"{name}_entropy": entropy(state.stats),
+        f"{name}_largest_share": state.stats[:, 0].max() / len(state.labels),
+        f"{name}_occupied": len(state.stats),
+        f"{name}_splits_proposed": acceptance_counts[SPLITS_PROPOSED],
+        f"{name}_splits_accepted": acceptance_counts[SPLITS_ACCEPTED],
+        f"{name}_merges_proposed": acceptance_counts[MERGES_PROPOSED],
+        f"{name}_merges_accepted": acceptance_counts[MERGES_ACCEPTED],
+        f"{name}_iterations": n_iterations,
+        f"{name}_exchanged": n_exchanged,
+        f"{name}_is_conjugate": moves_of(target.prior).is_conjugate,
+    }
+
+
+def labels_stat(state: ChainState) -> np.ndarray:
+    """Labels of a draw, shape (N,), in the dtype given by `stats_types`."""
+    return state.labels.astype(np.min_scalar_type(len(state.labels)))

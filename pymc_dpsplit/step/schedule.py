@@ -1,0 +1,158 @@
+"""Schedule of a draw: the number of iterations and of attempts, and the scan list.
+
+Schedules are adapted during tuning and frozen before the first draw that is kept.  Work is
+estimated from counts and not timed, so that a random seed determines the draws.
+"""
+
+import math
+
+import numpy as np
+
+from pymc_dpsplit.moves.collapsed.scan_list import choose_scan_list, log_founding_odds
+from pymc_dpsplit.moves.cost import is_sparse, visit_cost
+from pymc_dpsplit.moves.partition_law import PartitionLaw, breaks_sticks, opening_mass
+from pymc_dpsplit.sampler import ChainState, Schedule, Target, moves_of
+
+# Time per draw in nanoseconds.  PyMC itself spends about 0.3 ms on a draw, and more with NUTS, so
+# that as much again is not noticed.  The time grows with the number of rows; from 1e5 rows on the
+# kernels take about 95 % of it.  _MOST is the limit for a chain that mixes slowly.
+_LEAST, _LEAST_PER_ROW, _LEAST_OF_MANY, _MOST = 4e5, 120.0, 1.2e7, 5e7
+_MOST_ITERATIONS = 100
+# Target number of draws per autocorrelation time.  It is small because an iteration costs less
+# than PyMC's part of a draw, and a thousand draws should give an ESS of several hundred.
+_DRAWS_PER_TIME = 1.5
+# Time for the collapsed scan and for split/merge attempts, as multiples of that of the sweep.
+# After convergence the sweep does most of the mixing; attempts let the chain leave local modes.
+_SCAN_SHARE, _ATTEMPTS_SHARE = 2.0, 0.15
+# The scan is sequential, so its share falls with the number of rows N, as _SCAN_ROWS / N.
+_SCAN_ROWS = 3e4
+_MOST_ATTEMPTS = 2.0
+# With fewer features the births of the sweep succeed often enough that the scan does not pay.
+_SCAN_FROM_FEATURES = 5
+# Fewer draws give no useful estimate of autocorrelation.
+_LEAST_HISTORY = 50
+
+
+def _sweep_cost(target: Target, n_clusters: int) -> float:
+    moves, n_obs = moves_of(target.prior), target.data.shape[0]
+    if moves.is_conjugate and not breaks_sticks(target.law, n_obs):
+        return n_obs * visit_cost(target, n_clusters)
+    n_sticks = _n_sticks(target.law, n_clusters, n_obs)
+    # Only some of the new atoms are in reach of a tile.
+    n_evaluated = n_clusters + min(n_sticks, 5.0 * opening_mass(target.law, n_clusters))
+    return moves.sweep_cost(target, n_clusters, n_sticks, n_evaluated)
+
+
+def _n_sticks(law: PartitionLaw, n_clusters: int, n_obs: int) -> float:
+    """Approximate number of sticks that a sweep breaks."""
+    if law.discount == 0.0:
+        return law.strength * math.log1p(n_obs)
+    rest = opening_mass(law, n_clusters)
+    if law.discount < 0.0:
+        return -rest / law.discount
+    # L sticks shrink the remainder by a factor of about (1 + L sigma / rest)^(1 - 1 / sigma).
+    power = law.discount / (1.0 - law.discount)
+    return rest / law.discount * ((1.0 + n_obs * rest) ** power - 1.0)
+
+
+def _cost(kernel_name: str, target: Target, state: ChainState, schedule: Schedule) -> float:
+    """Approximate cost of an iteration on the reference machine, in nanoseconds."""
+    n_obs, n_clusters = target.data.shape[0], len(state.stats)
+    visit = visit_cost(target, n_clusters)
+    if kernel_name == "collapsed":
+        return n_obs * visit
+    attempts = schedule.attempts * moves_of(target.prior).attempt_cost(target, n_clusters)
+    return _sweep_cost(target, n_clusters) + attempts + len(schedule.scan_list) * visit
+
+
+def _iterations_within(nanoseconds: float, cost: float) -> int:
+    return max(1, min(_MOST_ITERATIONS, int(nanoseconds / cost)))
+
+
+def make_schedule(
+    kernel_name: str, target: Target, state: ChainState, attempts: int | None = None
+) -> Schedule:
+    """Make a schedule for the present state, with as many iterations as cost little.
+
+    Parameters
+    ----------
+    kernel_name : str
+        One of `sampler.KERNELS`.
+    target : Target
+    state : ChainState
+        Taken as typical of the chain.
+    attempts : int, optional
+        Split/merge attempts per iteration; by default as many as cost 15 % of the sweep, 2 at most.
+
+    Returns
+    -------
+    Schedule
+    """
+    scan_list = np.empty(0, np.int64)
+    (n_obs, n_features), n_clusters = target.data.shape, len(state.stats)
+    sweep = _sweep_cost(target, n_clusters)
+    # No scan of sparse rows: it would hold the statistics of every cluster twice, and clusters have
+    # fewer members than statistics, so that all observations would be on the list.
+    has_scan = moves_of(target.prior).is_conjugate and not is_sparse(target.data)
+    may_scan = kernel_name != "collapsed" and has_scan
+    if may_scan and n_features >= _SCAN_FROM_FEATURES:
+        odds = log_founding_odds(target, state.stats)
+        share = min(_SCAN_SHARE, _SCAN_ROWS / n_obs)
+        scan_list = choose_scan_list(odds, int(share * sweep / visit_cost(target, n_clusters)))
+    wanted = float(attempts or 0)
+    if attempts is None:
+        affordable = (
+            _ATTEMPTS_SHARE * sweep / moves_of(target.prior).attempt_cost(target, n_clusters)
+        )
+        wanted = min(_MOST_ATTEMPTS, affordable)
+    schedule = Schedule(1, wanted, scan_list)
+    cost = _cost(kernel_name, target, state, schedule)
+    least = min(_LEAST + _LEAST_PER_ROW * n_obs, _LEAST_OF_MANY)
+    return schedule._replace(n_iterations=_iterations_within(least, cost))
+
+
+def increase_iterations(
+    schedule: Schedule, kernel_name: str, target: Target, state: ChainState, draws_per_time: float
+) -> Schedule:
+    """Give a chain that mixes slowly more iterations per draw.
+
+    Parameters
+    ----------
+    schedule : Schedule
+    kernel_name : str
+        One of `sampler.KERNELS`.
+    target : Target
+    state : ChainState
+    draws_per_time : float
+        Autocorrelation time observed under `schedule`, in draws.
+
+    Returns
+    -------
+    Schedule
+        With about three draws per two autocorrelation times if that costs at most 50 ms per draw,
+        and no fewer iterations than `schedule`.
+    """
+    wanted = int(np.ceil(schedule.n_iterations * draws_per_time / _DRAWS_PER_TIME))
+    allowed = _iterations_within(_MOST, _cost(kernel_name, target, state, schedule))
+    return schedule._replace(n_iterations=max(schedule.n_iterations, min(wanted, allowed)))
+
+
+def autocorrelation_time(history: np.ndarray) -> float:
+    """Longest autocorrelation time of the columns of `history`, in rows; 1 if there are few rows.
+
+    Parameters
+    ----------
+    history : ndarray of float64, shape (T, q)
+
+    Returns
+    -------
+    float
+    """
+    varying = history[:, np.ptp(history, axis=0) > 0] if len(history) else history
+    if len(history) < _LEAST_HISTORY or not varying.shape[1]:
+        return 1.0
+    # Imported here, as it takes as long as all imports needed to declare a mixture.
+    from arviz_stats.base import array_stats  # type: ignore[attr-defined]
+
+    sizes = [array_stats.ess(column[None], chain_axis=0, draw_axis=1) for column in varying.T]
+    return float(len(history) / min(sizes))

@@ -1,0 +1,78 @@
+"""Whole draws, as `pm.sample` makes them, against the truth: not moves one by one.
+
+The schedule's iterations of linked sweeps, scan and attempts, alpha by slice, alpha and a
+hyperparameter by NUTS.  The long tests are those of the table in docs/exactness.md, which
+`make exactness` writes.  Level 1e-5 each; controls are mistakes that no single move shows.
+"""
+
+import numpy as np
+import pytest
+
+from tests.support.compositions import (
+    SETTINGS,
+    Kernels,
+    chain_of,
+    enumeration,
+    geweke,
+    one_step,
+    two_kernels,
+)
+from tests.support.families import FAMILIES
+from tests.support.quick import over_cases
+from tests.support.statistics import LEVEL
+from tests.support.whole_draws import MUTANTS
+
+CASES = [(name, row.n_features[-1]) for name, row in FAMILIES.items()]
+_SEED = 20261122
+NORMAL = ("Normal", 1)
+
+
+@pytest.mark.parametrize(
+    "case", [NORMAL, *over_cases(case for case in CASES if case != NORMAL)], ids=str
+)
+def test_a_draw_keeps_the_joint_law(case: tuple[str, int]) -> None:
+    assert one_step(case, 40, 1500 if case == NORMAL else 250, _SEED).p_value > LEVEL
+
+
+@pytest.mark.control
+@pytest.mark.parametrize("name", ["stale measure", "atoms by number"])
+def test_broken_draws_do_not_keep_it(name: str) -> None:
+    assert one_step(NORMAL, 40, 2500, _SEED, MUTANTS[name]).p_value < LEVEL
+
+
+def test_draws_have_the_enumerated_posterior() -> None:
+    assert enumeration(NORMAL, 1500, _SEED).p_value > LEVEL
+
+
+@pytest.mark.control
+def test_broken_draws_do_not_have_it() -> None:
+    assert enumeration(NORMAL, 1500, _SEED, MUTANTS["schedule by state"]).p_value < LEVEL
+
+
+def test_draws_pass_geweke() -> None:
+    assert geweke(NORMAL, 50, 800, _SEED).p_value > LEVEL
+
+
+@pytest.mark.control
+@pytest.mark.parametrize("name", ["stale measure", "schedule by state"])
+def test_broken_draws_do_not_pass_geweke(name: str) -> None:
+    assert geweke(NORMAL, 50, 2000, _SEED, MUTANTS[name]).p_value < LEVEL
+
+
+def p_value(setting: Kernels, n_draws: int, mutant: str | None = None) -> float:
+    """P-value that both kernels have one law."""
+    mutants = {"exact": MUTANTS.get(mutant or ""), "collapsed": None}
+    exact, collapsed = (
+        np.stack([chain_of(setting, kernel, n_draws, seed, mutants[kernel]) for seed in (1, 2)])
+        for kernel in mutants
+    )
+    return two_kernels(setting, exact, collapsed).p_value
+
+
+def test_kernels_agree() -> None:
+    assert p_value(SETTINGS[1], 1500) > LEVEL
+
+
+@pytest.mark.control
+def test_broken_draws_do_not_agree() -> None:
+    assert p_value(SETTINGS[1], 3000, "schedule by state") < LEVEL

@@ -1,0 +1,62 @@
+"""Which part of the suite is quick, and what the long one has besides.
+
+`make test` runs `tests/unit` and `tests/property` as plain Python, without numba's compiler.  The
+rest it runs compiled: every move with the families of `QUICK_FAMILIES` on one data set, models and
+`pm.sample`, one broken sampler of each kind.  Every other family is entered, compiled, by
+`pm.sample` (`tests/integration/test_every_family.py`).
+
+`make test-long` runs all of that and the items marked slow, all compiled:
+
+- every move with every family on every data set against enumeration, 64 chains of 1000 moves: a
+  concentration that is wrong by a twentieth is found (`tests/exact/test_enumeration.py`);
+- every move with every family by one step from 5000 exact draws: wrong by a tenth is found
+  (`tests/exact/test_one_step_invariance.py`);
+- numbers of clusters do not matter for any move and family (`tests/exact/test_cluster_numbers.py`);
+- long runs of missing entries, latent rows, hyperparameters and finite mixtures against quadrature,
+  and simulation-based calibration of `pm.sample` and of components of any density;
+- hard data, float32 and the highest partition for every family and kernel;
+- 10,000 cases of every property.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+# Independent columns with predictives of their own, a full covariance, and counts, whose
+# operations are made from four functions of a column.
+QUICK_FAMILIES = ("DiagNormal", "MvNormal", "Poisson")
+# The sets of rows and the concentrations of enumeration: one mistake showed at alpha = 5 alone.
+QUICK_DATASET = "overlapping"
+QUICK_ALPHAS = (1.0, 5.0)
+
+
+def slow_unless(is_quick: Callable[..., bool], values: Iterable[Any]) -> list[Any]:
+    """Values for `pytest.mark.parametrize`, marked slow where `is_quick(value)` is false."""
+    return [
+        value
+        if is_quick(value)
+        else pytest.param(
+            *(value if isinstance(value, tuple) else (value,)), marks=pytest.mark.slow
+        )
+        for value in values
+    ]
+
+
+def is_quick_family(family: str) -> bool:
+    """Whether products run for a family in the quick suite."""
+    return family in QUICK_FAMILIES
+
+
+def over_families(families: Iterable[str]) -> list[Any]:
+    """Families for `pytest.mark.parametrize`, slow where they are not quick."""
+    return slow_unless(is_quick_family, families)
+
+
+def over_cases(cases: Iterable[tuple[Any, ...]]) -> list[Any]:
+    """Tuples that begin with a family, each the value of one argument, slow as families are."""
+    marked = []
+    for case in cases:
+        marks = () if is_quick_family(case[0]) else pytest.mark.slow
+        marked.append(pytest.param(case, marks=marks))
+    return marked

@@ -1,0 +1,268 @@
+"""Whole draws of the sampler, as `pm.sample` makes them, on rows that a test exchanges at will.
+
+A draw is all that happens between two rows of a trace: the schedule's iterations of linked sweeps,
+scan and split/merge attempts, alpha by slice, then alpha and a hyperparameter by NUTS.  The
+schedule is that of a tuned chain, frozen.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pymc as pm
+import pytest
+from scipy.special import betainc
+
+import pymc_dpsplit as dps
+from pymc_dpsplit import sampler
+from pymc_dpsplit.components.arguments import rows_of
+from pymc_dpsplit.components.component_family import ComponentFamily
+from pymc_dpsplit.data.blocks import column_centres
+from pymc_dpsplit.data.fixed_rows import fixed
+from pymc_dpsplit.moves.conjugate import finish_exact
+from pymc_dpsplit.moves.forward import draw_seating
+from pymc_dpsplit.moves.measure import Atoms, no_atoms
+from pymc_dpsplit.moves.partition import entropy, log_joint
+from pymc_dpsplit.moves.sweep.assignment import next_sweep
+from tests.support import family_cases
+from tests.support.families import EXAMPLES, FAMILIES, as_observed
+
+SHAPE, RATE = 4.0, 2.0  # of the prior of alpha, and of that of the factor of a hyperparameter
+# Hyperparameter of each family that gets a factor with a prior.  The others have alpha alone.
+FACTOR_OF = {name: example.factor for name, example in EXAMPLES.items() if example.factor}
+N_ITERATIONS = 30
+STATISTICS = (
+    "alpha",
+    "factor",
+    "K",
+    "largest",
+    "singletons",
+    "entropy",
+    "log joint",
+    "together",
+    "rest and alpha",
+)
+
+
+class Truth(NamedTuple):
+    """An exact forward draw."""
+
+    alpha: float
+    factor: float
+    labels: np.ndarray
+    rows: np.ndarray
+
+
+def hyperparameters_of(name: str, n_features: int, factor: Any) -> dict[str, Any]:
+    """Test hyperparameters of a family, one of them times a factor."""
+    found = dict(family_cases.hyperparameters_of(name, n_features))
+    if name in FACTOR_OF:
+        found[FACTOR_OF[name]] = factor * found[FACTOR_OF[name]]
+    return found
+
+
+def component_of(name: str, n_features: int, factor: Any) -> ComponentFamily:
+    """Family with its test hyperparameters, one of them times a factor."""
+    return FAMILIES[name].component(**hyperparameters_of(name, n_features, factor))
+
+
+class WholeDraws:
+    """The step methods that `pm.sample` would assign, and the point that they move.
+
+    Parameters
+    ----------
+    name : str
+        A family of `FAMILIES`.
+    n_features : int
+    n_obs : int
+    seed : int
+    kernel : {"exact", "collapsed"}
+    alpha : tuple of float
+        Shape and rate of the prior of alpha.
+    has_factor : bool, optional
+        Whether a hyperparameter is sampled; by default if the family has one in `FACTOR_OF`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        n_features: int,
+        n_obs: int,
+        seed: int,
+        kernel: str = "exact",
+        alpha: tuple[float, float] = (SHAPE, RATE),
+        has_factor: bool | None = None,
+    ) -> None:
+        self.name, self.n_features, self.n_obs = name, n_features, n_obs
+        self.prior_of_alpha = alpha
+        self.has_factor = name in FACTOR_OF if has_factor is None else has_factor
+        self.rng = np.random.default_rng([seed, 1])
+        example = self.forward().rows
+        with pm.Model() as model:
+            moved = [pm.Gamma("alpha", *alpha)]
+            factor = 1.0
+            if self.has_factor:
+                factor = pm.Gamma("factor", SHAPE, RATE)
+                moved.append(factor)
+            component = component_of(name, n_features, factor)
+            dps.DPMixture("x", moved[0], component, observed=as_observed(name, example))
+            owned = [rv for rv in model.free_RVs if rv not in moved]
+            self.step = dps.DPSplitMerge(owned, rng=np.random.default_rng([seed, 2]), kernel=kernel)
+            self.nuts = pm.NUTS(moved, rng=np.random.default_rng([seed, 3]))
+            self.nuts.stop_tuning()
+            self.point = model.initial_point()
+        # Every second row, so that what the scan leaves out is left to the sweeps alone.
+        self.schedule = sampler.Schedule(N_ITERATIONS, 0.5, np.arange(0, n_obs, 2))
+        self.freeze(self.schedule)
+
+    def freeze(self, schedule: sampler.Schedule) -> None:
+        """Give the step a schedule, as tuning does, and end its tuning."""
+        self.step.n_iterations, self.step.attempts, self.step.scan_list = schedule
+        self.step.n_tune, self.step.n_done = 0, 1
+
+    def forward(self) -> Truth:
+        """Draw alpha, the factor, labels and rows from the model."""
+        rng = self.rng
+        shape, rate = self.prior_of_alpha
+        alpha = rng.gamma(shape, 1.0 / rate)
+        factor = rng.gamma(SHAPE, 1.0 / RATE) if self.has_factor else 1.0
+        labels = draw_seating(rng, alpha, self.n_obs)
+        component, values = self.family(factor)
+        parameters = component.draw_base(rng, values, int(labels.max()) + 1)
+        rows = component.draw_rows(rng, parameters, labels).reshape(self.n_obs, -1)
+        return Truth(alpha, factor, labels, rows)
+
+    def family(self, factor: float) -> tuple[ComponentFamily, dict[str, np.ndarray]]:
+        """Return the family at a factor, and its hyperparameters."""
+        component = component_of(self.name, self.n_features, factor)
+        return component, component.check(component.hyperparameters, self.n_features)
+
+    def restart(self, truth: Truth) -> None:
+        """Go on from an exact draw."""
+        self.point = {**self.point, "alpha_log__": np.asarray(np.log(truth.alpha))}
+        if self.has_factor:
+            self.point["factor_log__"] = np.asarray(np.log(truth.factor))
+        self.replace_rows(truth.rows, truth.labels)
+        self.rest_and_alpha = self._product(self.rng.random())
+
+    def replace_rows(self, rows: np.ndarray, labels: np.ndarray) -> None:
+        """Exchange the observations; the partition stays the state of the chain."""
+        step = self.step
+        step._evaluator._fixed_rows = fixed(rows_of(rows, 1))
+        step._centre(column_centres(step._evaluator._fixed_rows))
+        target = self.target()
+        step.labels, step.cluster_stats = sampler.resume(target, labels)
+
+    def target(self) -> sampler.Target:
+        """Posterior of the partition at the present point."""
+        return self.step._target_of(self.step._evaluator.read(self.point))
+
+    def draw(self, has_nuts: bool = True) -> None:
+        """Make one draw, with NUTS or without."""
+        self.point, _ = self.step.step(self.point)
+        # The weight of what is not yet seen is Beta(alpha, N), whatever the partition.
+        rest = np.exp(self.point["x_new_weight_log__"])
+        self.rest_and_alpha = self._product(betainc(self.alpha, self.n_obs, rest))
+        if has_nuts:
+            self.point, _ = self.nuts.step(self.point)
+
+    def _product(self, quantile: float) -> float:
+        """Relate the quantile of the remainder, which is uniform, to alpha."""
+        return (quantile - 0.5) * float(self.point["alpha_log__"])
+
+    @property
+    def alpha(self) -> float:
+        """Present concentration."""
+        return float(np.exp(self.point["alpha_log__"]))
+
+    @property
+    def factor(self) -> float:
+        """Present factor of the hyperparameter, 1 if it has none."""
+        return float(np.exp(self.point["factor_log__"])) if self.has_factor else 1.0
+
+    def redraw_rows(self) -> None:
+        """Draw parameters given rows and labels, and rows given parameters and labels."""
+        target, labels = self.target(), self.step.labels
+        measure = sampler.measure(
+            target, sampler.ChainState(labels, self.step.cluster_stats), self.rng
+        )
+        component, _ = self.family(self.factor)
+        parameters = component.unpack(measure.params, self.step._shift)
+        rows = component.draw_rows(self.rng, parameters, measure.rank[labels])
+        self.replace_rows(rows.reshape(self.n_obs, -1), labels)
+
+    def statistics(self) -> list[float]:
+        """Functions of the state in the order of `STATISTICS`; numbers of clusters play no part."""
+        target, labels, stats = self.target(), self.step.labels, self.step.cluster_stats
+        sizes = stats[:, 0]
+        return [
+            self.alpha,
+            self.factor,
+            len(sizes),
+            sizes.max(),
+            (sizes == 1).sum(),
+            entropy(stats),
+            log_joint(target, stats),
+            labels[0] == labels[1],
+            self.rest_and_alpha,
+        ]
+
+
+# --- mistakes that only a composition shows -----------------------------------------------
+
+Mutant = Callable[[WholeDraws, pytest.MonkeyPatch], None]
+
+
+def plan_by_state(draws: WholeDraws, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scan, in every iteration, the members of the smallest clusters that there are."""
+    honest = sampler.advance
+
+    def advance(
+        form: Any, target: Any, state: Any, rng: Any, schedule: Any, pool: Any = None
+    ) -> Any:
+        acceptance_counts = np.zeros(4, np.int64)
+        for _ in range(schedule.n_iterations):
+            scanned = np.flatnonzero(state.stats[state.labels, 0] <= 2.0)
+            single = schedule._replace(n_iterations=1, scan_list=scanned)
+            state, more = honest(form, target, state, rng, single, pool)
+            acceptance_counts += more
+        return state, acceptance_counts
+
+    monkeypatch.setattr("pymc_dpsplit.step.dp_split_merge.sampler.advance", advance)
+
+
+def stale_measure(draws: WholeDraws, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Move alpha with weights summed out, and keep the alpha before to draw the measure with."""
+    honest = draws.step._with_new_alpha
+
+    def with_new_alpha(target: Any, *rest: Any) -> Any:
+        return target, honest(target, *rest)[1]
+
+    monkeypatch.setattr(draws.step, "_with_new_alpha", with_new_alpha)
+
+
+def atoms_by_number(draws: WholeDraws, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have each cluster follow the atom of its number, whatever other moves did in between."""
+
+    def advance(
+        form: Any, target: Any, state: Any, rng: Any, schedule: Any, pool: Any = None
+    ) -> Any:
+        labels, stats = state.labels.copy(), state.stats
+        acceptance_counts = np.zeros(4, np.int64)
+        atoms = no_atoms(target.prior)
+        single = schedule._replace(n_iterations=1)
+        for _ in range(schedule.n_iterations):
+            n_kept = min(len(atoms.stats), len(stats))
+            atoms = Atoms(stats[:n_kept], *(array[:n_kept] for array in atoms[1:]))
+            stats, atoms = next_sweep(target, labels, stats, rng, atoms)
+            stats = finish_exact(target, labels, stats, rng, single, acceptance_counts)
+        return sampler.ChainState(labels, stats), acceptance_counts
+
+    monkeypatch.setattr("pymc_dpsplit.step.dp_split_merge.sampler.advance", advance)
+
+
+MUTANTS: dict[str, Mutant] = {
+    "schedule by state": plan_by_state,
+    "stale measure": stale_measure,
+    "atoms by number": atoms_by_number,
+}

@@ -1,0 +1,55 @@
+"""Public names: all are there, and what reads a trace is imported when it is first used."""
+
+import subprocess
+import sys
+
+import pytest
+
+import pymc_dpsplit as dps
+
+
+@pytest.mark.parametrize("name", dps.__all__)
+def test_public_name_is_found(name: str) -> None:
+    assert getattr(dps, name).__name__ == name
+    assert name in dir(dps)
+
+
+def test_unknown_name_is_refused() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'Norma'"):
+        dps.Norma  # noqa: B018
+
+
+def loaded_by(package: str) -> set[str]:
+    """Modules that a new process has after the import of a package."""
+    program = f"import sys, {package}; print(*sys.modules)"
+    command = [sys.executable, "-c", program]
+    return set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
+
+
+def test_import_loads_no_more_than_sampling_needs() -> None:
+    ours = loaded_by("pymc_dpsplit")
+    assert "pymc_dpsplit.mixture" in ours
+    assert not any(name.startswith("pymc_dpsplit.posterior") for name in ours)
+    slow = {
+        "arviz_stats",
+        "arviz_plots",
+        "matplotlib",
+        "scipy.stats",
+        "scipy.special",
+        "xarray",
+        "pandas",
+        "zarr",
+    }
+    assert slow.isdisjoint(ours - loaded_by("pymc"))
+
+
+@pytest.mark.parametrize("first", ["pymc_dpsplit", "pymc.backends.zarr"])
+def test_traces_in_zarr_leave_out_what_is_too_large_too(first: str) -> None:
+    program = (
+        f"import {first}, pymc_dpsplit; from pymc.backends import arviz, zarr;"
+        "print(zarr.find_observations is arviz.find_observations,"
+        "zarr.find_observations.__wrapped__.__module__)"
+    )
+    command = [sys.executable, "-c", program]
+    found = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert found == "True pymc.backends.arviz\n"
