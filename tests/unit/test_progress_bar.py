@@ -45,6 +45,6 @@ def test_any_name_is_told_while_kernels_compile(name: str, monkeypatch: pytest.M
         return made[-1]
 
     monkeypatch.setattr(compilation, "Progress", progress)
-    with compilation._telling(f"Normal of {name}", shows_progress=False):
+    with compilation._telling(f"Normal of {name}", frozenset(), shows_progress=False):
         made[0].add_task("", total=None)
         assert f"kernels for Normal of {name}, once per machine" in written(made[0])
