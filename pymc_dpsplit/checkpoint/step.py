@@ -60,8 +60,8 @@ class Checkpoint(CompoundStep):
     -----
     UserWarning
         If the first draw, which is recomputed as a check, differs from the stored one, because of
-        another processor or linear algebra library, other initial values, a changed model, or a
-        first run in which PyTensor compiled what this run loads.
+        another processor or linear algebra library, other initial values or a changed model, or,
+        without a mixture in the model, a first run in which PyTensor compiled what this run loads.
 
     Notes
     -----

@@ -86,8 +86,8 @@ def model():
 def compiled():
     """What PyTensor compiles for the model is in its cache.
 
-    A function that was just compiled may round otherwise than the same one loaded, and the
-    processes that are killed load what this one would compile; docs/decisions/0009.
+    Slice is made by hand, with `fastmath`: such a function that was just compiled may round
+    otherwise than the same one loaded, docs/decisions/0009.
     """
     call = "plain_run(model_of(), tune=1, draws=1, chains=1)"
     subprocess.run(

@@ -1,5 +1,10 @@
 """One seed gives the same draws, for any number of threads and cores and any start method."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pymc as pm
 import pytest
@@ -7,6 +12,7 @@ import pytest
 import pymc_dpsplit as dps
 from pymc_dpsplit.kernels.threads import n_cores, new_pool
 
+ROOT = Path(__file__).resolve().parents[2]
 # Strips of a sweep are 4096 observations: with so many there are three to share out.
 MANY = 9000
 OPTIONS = {"progressbar": False, "quiet": True, "compute_convergence_checks": False}
@@ -167,3 +173,49 @@ def test_a_pool_has_no_more_threads_than_cores() -> None:
     assert new_pool(1) is None
     pool = new_pool(10_000)
     assert (pool._max_workers if pool else 1) == n_cores()
+
+
+FIRST_RUN = """
+import sys, contextlib, hashlib
+from pymc_dpsplit.pymc_hooks import rounding
+if "with fastmath" in sys.argv:
+    rounding._without_fastmath = contextlib.nullcontext
+from tests.integration.test_checkpoint import model_of
+from tests.integration.test_reproducibility import sampled
+posterior = sampled(model_of(), tune=60, draws=30)["posterior"].to_dataset()
+for name in sorted(posterior.data_vars):
+    print(name, hashlib.sha256(posterior[name].values.tobytes()).hexdigest())
+"""
+
+
+def draws_of_a_new_process(folder, *arguments):
+    """Digests of draws by NUTS and by our step, with the caches in a folder."""
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST_RUN, *arguments],
+        cwd=ROOT,
+        env={
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "NUMBA_CACHE_DIR": str(folder / "numba"),
+            "PYTENSOR_FLAGS": f"base_compiledir={folder / ' '.join(('pytensor', *arguments))}",
+        },
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return done.stdout.splitlines()
+
+
+@pytest.mark.slow
+def test_first_run_on_a_machine_gives_the_same_draws_as_the_next(tmp_path):
+    """A process that compiles everything, and one that loads everything from the caches."""
+    first = draws_of_a_new_process(tmp_path)
+    assert len(first) > 5
+    assert draws_of_a_new_process(tmp_path) == first
+
+
+@pytest.mark.slow
+def test_first_run_differs_if_pytensor_compiles_with_fastmath(tmp_path):
+    """The control: functions that were just compiled round otherwise than those loaded."""
+    first = draws_of_a_new_process(tmp_path, "with fastmath")
+    assert draws_of_a_new_process(tmp_path, "with fastmath") != first
