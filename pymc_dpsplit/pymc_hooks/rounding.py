@@ -14,7 +14,7 @@ from typing import Any
 import pymc as pm
 from pymc.model import Model
 from pymc.sampling import mcmc
-from pytensor import config
+from pytensor.configdefaults import config
 
 from pymc_dpsplit.pymc_hooks.wrap import wrap
 from pymc_dpsplit.variables import is_owned
