@@ -33,10 +33,11 @@ test: .venv/.installed  ## the quick tests
 	exit $$status
 
 # What LLVM compiles stays in memory until a process ends: two runs take half as much at a time.
-test-long: .venv/.installed  ## all tests, with the long statistical ones
+test-long: .venv/.installed  ## what `make test` leaves out: the long statistical runs
 	@status=0; \
-	$(PYTEST) tests/exact || status=$$?; \
-	$(PYTEST) --hypothesis-profile long --ignore tests/exact || status=$$?; \
+	$(PYTEST) -m slow tests/exact || status=$$?; \
+	$(PYTEST) -m slow --ignore tests/exact || status=$$?; \
+	$(PYTEST) --hypothesis-profile long -m 'not slow' tests/property || status=$$?; \
 	exit $$status
 
 exactness: .venv/.installed  ## compare whole draws with the truth and write docs/exactness.md

@@ -88,11 +88,13 @@ SHORT_CASES += [
     for case in CASES
     if case[0] in _OTHERS - set(QUICK_FAMILIES) and case[2] == QUICK_DATASET
 ]
-# Every family, data set and move, with one alpha each: neighbours in the table have another.
+# Every family and move on every second data set, with one alpha each: the next move and the next
+# family have the other data sets.
 LONG_CASES = [
     (name, case, ALPHAS[(i + j) % len(ALPHAS)])
     for i, name in enumerate(MOVES)
     for j, case in enumerate(CASES)
+    if (i + j + j // len(DATASETS)) % 2 == 0
 ]
 
 

@@ -5,10 +5,10 @@ rest it runs compiled: every move with the families of `QUICK_FAMILIES` on one d
 `pm.sample`, one broken sampler of each kind.  Every other family is entered, compiled, by
 `pm.sample` (`tests/integration/test_every_family.py`).
 
-`make test-long` runs all of that and the items marked slow, all compiled:
+`make test-long` runs the items marked slow, compiled:
 
-- every move with every family on every data set against enumeration, 64 chains of 1000 moves: a
-  concentration that is wrong by a twentieth is found (`tests/exact/test_enumeration.py`);
+- every move with every family on every second data set against enumeration, 64 chains of 1000
+  moves: a concentration that is wrong by a twentieth is found (`tests/exact/test_enumeration.py`);
 - every move with every family by one step from 5000 exact draws: wrong by a tenth is found
   (`tests/exact/test_one_step_invariance.py`);
 - numbers of clusters do not matter for any move and family (`tests/exact/test_cluster_numbers.py`);
