@@ -183,7 +183,7 @@ def test_seed_fixes_the_result(rng):
         ({"a": "1"}, "a='1' must be a number"),
         ({"a": np.nan}, "a=nan must be a number"),
         ({"n_restarts": -1}, "n_restarts=-1 is out of range; give an integer of at least 0"),
-        ({"n_restarts": True}, "n_restarts=True must be an integer"),
+        ({"n_restarts": True}, "n_restarts=True is out of range"),
         ({"max_clusters": 0}, "max_clusters=0 is out of range; give an integer of at least 1"),
         ({"idata": np.zeros((2, 3))}, "labels are of type float64; give integers"),
         ({"idata": np.zeros((0, 3), int)}, r"labels have shape \(0, 3\)"),

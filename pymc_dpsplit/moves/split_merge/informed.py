@@ -118,7 +118,7 @@ def log_choice_ratio(prior, divided, a, b):
 
 
 @jitted
-def decide_informed(target, labels, stats, key):
+def decide(target, labels, stats, key, is_exact):
     """Decide on one split or merge; `key` determines all random numbers.
 
     Parameters
@@ -127,6 +127,8 @@ def decide_informed(target, labels, stats, key):
     labels : ndarray of int32, shape (N,)
     stats : ndarray of float64, shape (K, S)
     key : uint64
+    is_exact : bool
+        Whether the probability of the division counts; without it the posterior is not invariant.
 
     Returns
     -------
@@ -135,10 +137,16 @@ def decide_informed(target, labels, stats, key):
     stream = new_stream(key)
     log_u = math.log(next_uniform(stream))
     if next_uniform(stream) < 0.5:
-        return _split(target, labels, stats, stream, log_u)
+        return _split(target, labels, stats, stream, log_u, is_exact)
     if stats.shape[0] == 1:
         return leave(NOTHING_PROPOSED, 0, 0)
-    return _merge(target, labels, stats, stream, log_u)
+    return _merge(target, labels, stats, stream, log_u, is_exact)
+
+
+@jitted
+def decide_informed(target, labels, stats, key):
+    """Decide on one split or merge, see `decide`."""
+    return decide(target, labels, stats, key, True)
 
 
 @jitted
@@ -182,12 +190,14 @@ def divide(stats, cluster, pair):
 
 
 @jitted
-def _split(target, labels, stats, stream, log_u):
+def _split(target, labels, stats, stream, log_u, is_exact):
     cluster = draw_cluster(labels, stream)
     members, side, pair, log_q = propose_split(target, labels, stats, stream, cluster)
     if pair[0, 0] == 0.0 or pair[1, 0] == 0.0:
         return leave(SPLITS_PROPOSED, cluster, cluster)
-    log_accept = log_split_ratio(target, stats.shape[0], pair[0], pair[1], stats[cluster]) - log_q
+    log_accept = log_split_ratio(target, stats.shape[0], pair[0], pair[1], stats[cluster])
+    if is_exact:
+        log_accept -= log_q
     divided = divide(stats, cluster, pair)
     log_accept += log_choice_ratio(target.prior, divided, cluster, stats.shape[0])
     if log_u >= log_accept:
@@ -196,7 +206,7 @@ def _split(target, labels, stats, stream, log_u):
 
 
 @jitted
-def _merge(target, labels, stats, stream, log_u):
+def _merge(target, labels, stats, stream, log_u, is_exact):
     a, b = draw_pair(target.prior, labels, stats, log_marginals(target.prior, stats), stream)
     log_accept = -log_split_ratio(
         target, stats.shape[0] - 1, stats[a], stats[b], sum_of_rows(stats, a, b)
@@ -205,7 +215,8 @@ def _merge(target, labels, stats, stream, log_u):
     # The probability of the division is at most 1, so this rejection is exact without a launch.
     if log_u >= log_accept:
         return leave(MERGES_PROPOSED, a, b)
-    log_accept += log_division_probability(target, labels, stats, stream, a, b)
-    if log_u >= log_accept:
-        return leave(MERGES_PROPOSED, a, b)
+    if is_exact:
+        log_accept += log_division_probability(target, labels, stats, stream, a, b)
+        if log_u >= log_accept:
+            return leave(MERGES_PROPOSED, a, b)
     return join(MERGES_PROPOSED, a, b)
