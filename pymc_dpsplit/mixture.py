@@ -24,7 +24,6 @@ from pymc_dpsplit.variables.hyperparameters import (
 from pymc_dpsplit.variables.measure import ROLES
 from pymc_dpsplit.variables.observed import (
     Observed,
-    latent_rows,
     lengths_of,
     may_grow,
     names_of_holes,
@@ -169,7 +168,7 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
     occupied = measure[: op.n_measure]
     given = [concentration, *occupied, *hyperparameters]
     extra = _extras(name, data, measure, given, bare, data_dims, model)
-    is_latent = data.data is None
+    is_latent = data.values is None
     rows = MixtureRows(target, bare, n_features, data.dtype, is_latent, tuple(extra))
     x: Any = rows(_new_rng(), _number_of_rows(data, data_dims, model), *given, *extra.values())
     if is_latent:
@@ -233,7 +232,8 @@ def _checked_data(
             f"step moves {kind} numbers; pass observed=."
         )
     if observed is None:
-        return latent_rows(*_latent_shape(component, shape, dims, model), component)
+        n_obs, n_features = _latent_shape(component, shape, dims, model)
+        return Observed((n_obs, n_features), component.for_n_features(n_features))
     data = read_observed(observed, component)
     if data.mean is not None and foreign_rvs(data.mean, model):
         raise ValueError(
@@ -380,7 +380,7 @@ def _number_of_rows(data: Observed, dims: tuple[str, ...] | None, model: Model) 
     """Return the number of rows as an expression, which changes with the data."""
     if dims is not None and dims[0] in model.dim_lengths:
         return model.dim_lengths[dims[0]]
-    return data.shape[0] if data.data is None else data.data.shape[0]
+    return data.shape[0] if data.values is None else data.values.shape[0]
 
 
 def _feature_dims(
@@ -438,7 +438,7 @@ def _extras(
     if len(data.initial_values):
         mean: Any = pt.zeros(len(data.initial_values))
         if data.mean is not None:
-            mean = pt.broadcast_to(data.mean, data.data.shape).reshape(data.shape)
+            mean = pt.broadcast_to(data.mean, data.values.shape).reshape(data.shape)
             mean = mean[data.missing_index]
         op = MissingEntries(model.name_for(name), component, len(data.initial_values))
         entries: Any = op(_new_rng(), *data.missing_index, data.initial_values, mean, *given)

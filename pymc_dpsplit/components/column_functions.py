@@ -23,7 +23,6 @@ of the log predictive that does not depend on the row, the log of the relative p
 is left after removals, n, t (D), a number for each column (D).
 """
 
-import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -38,16 +37,12 @@ from pymc_dpsplit.components.dispatch import (
     optional_operation,
     whether_implemented,
 )
+from pymc_dpsplit.kernels.digits import keeps_digits
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.linear import fill_log_linear
 from pymc_dpsplit.kernels.special import LOG_ZERO
 from pymc_dpsplit.kernels.tiles import TILE, load_dense_tile
 from pymc_dpsplit.kernels.views import part_of
-
-# If removals leave less than this fraction of a sum, half of its digits are lost.
-_LEAST_KEPT = 1e-8
-_LOG_LEAST_KEPT = math.log(_LEAST_KEPT)
-
 
 # Functions of one entry are inlined, since passing a prior costs more than most of their bodies.
 _of_an_entry = partial(operation, inline=True)
@@ -355,11 +350,7 @@ def _cache_remove(prior, data, i, cache):
         before = cache[3 + d]
         cache[3 + d] -= statistic(prior, d, np.float64(data[i, d]))
         kept = min(kept, share_kept(prior, d, before, cache[3 + d]))
-    if not kept > _LEAST_KEPT:
-        return False
-    # Cancellation accumulates: a later removal can amplify the rounding error of an earlier one.
-    cache[1] += math.log(kept)
-    if cache[1] < _LOG_LEAST_KEPT:
+    if not keeps_digits(cache, 1, kept):
         return False
     _prepare_columns(prior, cache)
     return True

@@ -27,6 +27,7 @@ from pymc_dpsplit.components.hyperparameters import (
 from pymc_dpsplit.components.parameter_laws import draw_gamma
 from pymc_dpsplit.data.blocks import moments_of
 from pymc_dpsplit.kernels.diagonal import fill_log_independent
+from pymc_dpsplit.kernels.digits import keeps_digits
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.overrelaxation import overrelax_log_gamma, overrelax_normal
 from pymc_dpsplit.kernels.random import draw_log_gamma
@@ -35,9 +36,6 @@ from pymc_dpsplit.kernels.tiles import load_dense_tile
 from pymc_dpsplit.kernels.views import part_of, row_of
 
 _LOG_2PI = math.log(2.0 * math.pi)
-# If removals leave less than this fraction of some b_n, half of its digits are lost.
-_LEAST_KEPT = 1e-8
-_LOG_LEAST_KEPT = math.log(_LEAST_KEPT)
 
 
 class DiagNormalPrior(NamedTuple):
@@ -371,11 +369,7 @@ def _cache_remove(prior, data, i, cache):
         cache[2 + n_features + d] = after
         kept = min(kept, after / before)
     cache[1] = n - 1.0
-    if not kept > _LEAST_KEPT:
-        return False
-    # Cancellation accumulates: a later removal can amplify an earlier rounding error.
-    cache[-1] += math.log(kept)
-    if cache[-1] < _LOG_LEAST_KEPT:
+    if not keeps_digits(cache, -1, kept):
         return False
     _refresh_normaliser(prior, cache)
     return True

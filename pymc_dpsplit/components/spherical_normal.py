@@ -23,6 +23,7 @@ from pymc_dpsplit.components.hyperparameters import POSITIVE_NUMBER, REAL_PER_CO
 from pymc_dpsplit.components.parameter_laws import draw_gamma
 from pymc_dpsplit.data.blocks import moments_of
 from pymc_dpsplit.kernels.diagonal import fill_log_independent
+from pymc_dpsplit.kernels.digits import keeps_digits
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.random import draw_log_gamma
 from pymc_dpsplit.kernels.special import positive_exp
@@ -30,9 +31,6 @@ from pymc_dpsplit.kernels.tiles import load_dense_tile
 from pymc_dpsplit.kernels.views import part_of
 
 _LOG_2PI = math.log(2.0 * math.pi)
-# If removals leave less than this fraction of b_n, half of its digits are lost.
-_LEAST_KEPT = 1e-8
-_LOG_LEAST_KEPT = math.log(_LEAST_KEPT)
 
 
 class SphericalNormalPrior(NamedTuple):
@@ -325,12 +323,7 @@ def _cache_remove(prior, data, i, cache):
     cache[2] -= 0.5 * kappa_n / (kappa_n - 1.0) * _squared_gap(prior, data, i, cache)
     _move_mean(prior, data, i, -1.0 / (kappa_n - 1.0), cache)
     cache[1] -= 1.0
-    kept = cache[2] / before
-    if not kept > _LEAST_KEPT:
-        return False
-    # Cancellation accumulates: a later removal can amplify an earlier rounding error.
-    cache[3] += math.log(kept)
-    if cache[3] < _LOG_LEAST_KEPT:
+    if not keeps_digits(cache, 3, cache[2] / before):
         return False
     _refresh_normaliser(prior, cache)
     return True

@@ -27,7 +27,7 @@ def read_only(rows: Any) -> np.ndarray:
 
 
 class FixedRows(np.ndarray):
-    """A read-only array that need not be copied.
+    """A read-only array of checked observations that need not be copied.
 
     Its copy is the array itself, for instance when PyTensor copies data for safety.  A view of a
     memory map is pickled as the name of the file and an offset.

@@ -35,7 +35,7 @@ class ConcentrationPrior:
         point: Mapping[str, np.ndarray],
     ) -> None:
         value = model.rvs_to_values[root]
-        own = {*mixture.owned, mixture.rows}
+        own = {*mixture.owned, mixture.rv}
         others = [rv for rv in dependents_of(root, model) if rv not in own]
         (alpha,) = model.replace_rvs_by_values([mixture.alpha])
         outputs = [model.logp(vars=[root, *others]), alpha]

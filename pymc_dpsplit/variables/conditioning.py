@@ -1,6 +1,7 @@
 """Evaluation of alpha, hyperparameters and observations at a point of PyMC or a stored draw."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -123,51 +124,50 @@ class PointEvaluator:
         return Conditioning(float(alpha), checked, rows)
 
     def _fixed(self, values: Rows) -> Rows:
-        """Check constant rows; sparse rows cannot be replaced and were checked at declaration."""
+        """Return constant rows, checked unless declaring the mixture did so for good."""
         if isinstance(values, SparseRows):
             return values
-        rows = self._checked(values)
-        # Share the array of the graph if possible, so that both are pickled as one object.
-        is_same = isinstance(values, FixedRows) and values.ndim == rows.ndim
-        return values if is_same else fixed(rows)
+        if not isinstance(values, FixedRows):
+            return fixed(self._checked(values))
+        # The array of the graph itself, if possible, so that both are pickled as one object.
+        return values if values.ndim == 2 else fixed(values[:, None])
 
     def _checked_values(self, numbers: Sequence[Any]) -> dict[str, np.ndarray]:
         mixture = self._mixture
         hyperparameters = dict(zip(mixture.hyperparameters, numbers, strict=True))
-        try:
+        with _faults_of(mixture):
             return mixture.component.check(hyperparameters, mixture.n_features)
-        except ValueError as error:
-            raise ValueError(f"{mixture.name}: {error}") from None
 
     def _checked(self, data: np.ndarray) -> np.ndarray:
-        mixture = self._mixture
-        try:
-            rows = rows_of(data, mixture.component.row_ndim)
-        except ValueError as error:
-            raise ValueError(f"{mixture.name}: {error}") from None
-        if rows.shape[1] != mixture.n_features:
-            raise ValueError(
-                f"{mixture.name}: observed has {rows.shape[1]} features but was declared with "
-                f"{mixture.n_features}; declare the mixture anew."
-            )
-        self._validate_rows(rows)
-        n_labels = mixture.measure["labels"].type.shape[0] if mixture.is_labelled else len(rows)
-        if len(rows) != n_labels:
-            raise ValueError(
-                f"{mixture.name}: observed has {len(rows)} rows but was declared with {n_labels}, "
-                "each of which has a label; declare the mixture anew."
-            )
+        """Check rows that vary, or that `pm.set_data` may have replaced."""
+        mixture, component = self._mixture, self._mixture.component
+        with _faults_of(mixture):
+            rows = rows_of(data, component.row_ndim)
+            n_rows, n_features = rows.shape
+            if n_features != mixture.n_features:
+                raise ValueError(
+                    f"observed has {n_features} features but was declared with "
+                    f"{mixture.n_features}; declare the mixture anew."
+                )
+            # Incomplete data cannot be replaced.
+            if mixture.unobserved is None:
+                component.validate_rows(rows)
+            n_labels = mixture.measure["labels"].type.shape[0] if mixture.is_labelled else n_rows
+            if n_rows != n_labels:
+                raise ValueError(
+                    f"observed has {n_rows} rows but was declared with {n_labels}, each of which "
+                    "has a label; declare the mixture anew."
+                )
         return rows
 
-    def _validate_rows(self, rows: np.ndarray) -> None:
-        """Refuse new data outside the support of the family; incomplete data cannot be replaced."""
-        mixture = self._mixture
-        if mixture.unobserved is not None:
-            return
-        try:
-            mixture.component.validate_rows(rows)
-        except ValueError as error:
-            raise ValueError(f"{mixture.name}: {error}") from None
+
+@contextmanager
+def _faults_of(mixture: MixtureVariables) -> Iterator[None]:
+    """Name the mixture in the message of a ValueError."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{mixture.name}: {error}") from None
 
 
 def _depend(output: Variable, inputs: Sequence[Variable]) -> bool:

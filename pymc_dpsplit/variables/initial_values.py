@@ -62,7 +62,7 @@ def _refuse_values(
                 )
         if isinstance(value, Variable) or value is None:
             continue
-        owner = next((of for of in mixtures if rv in (*of.owned, of.rows)), None)
+        owner = next((of for of in mixtures if rv in (*of.owned, of.rv)), None)
         if isinstance(value, str) and (value in _STRATEGIES or owner is None):
             continue
         if owner is not None:

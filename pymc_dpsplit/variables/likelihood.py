@@ -107,10 +107,10 @@ def row_likelihood(
     RowLikelihood or None
         None if an element depends on several rows, or on rows through an unknown operation.
     """
-    if mixture.rows not in model.free_RVs:
+    if mixture.rv not in model.free_RVs:
         return None
-    value = model.rvs_to_values[mixture.rows]
-    likelihoods = dependents_of(mixture.rows, model)
+    value = model.rvs_to_values[mixture.rv]
+    likelihoods = dependents_of(mixture.rv, model)
     terms = model.logp(vars=likelihoods, sum=False, jacobian=False) if likelihoods else []
     rows = np.arange(len(point[str(value.name)]))
     own = np.broadcast_to(rows.reshape(-1, *[1] * (value.ndim - 1)), point[str(value.name)].shape)

@@ -44,12 +44,12 @@ class MixtureVariables:
         point.
     log_new_weight : bool
         Whether a point contains the logarithm of the new weight.
-    rows : TensorVariable
+    rv : TensorVariable
         The observed variable, or the latent one.
     unobserved : TensorVariable, optional
         Missing entries of the data.
     data : TensorVariable
-        Observations (N,) or (N, D) that the step partitions: the values of `rows`, with missing
+        Observations (N,) or (N, D) that the step partitions: the value of `rv`, with missing
         entries filled in, less their mean; an expression if these are variables.
     n_features : int
         Number of features D of an observation.
@@ -62,7 +62,7 @@ class MixtureVariables:
     measure: dict[str, Variable]
     value_names: dict[str, str]
     log_new_weight: bool
-    rows: Variable
+    rv: Variable
     unobserved: Variable | None
     data: Variable
     n_features: int
@@ -80,7 +80,7 @@ class MixtureVariables:
     @property
     def is_latent(self) -> bool:
         """Return whether the observations are a latent variable, which other steps may move."""
-        return bool(self.rows.owner.op.is_latent)
+        return bool(self.rv.owner.op.is_latent)
 
     @property
     def is_labelled(self) -> bool:
@@ -247,36 +247,36 @@ def find_mixtures(model: Model) -> dict[str, MixtureVariables]:
     dict
         Name to `MixtureVariables`, in order of declaration.
     """
-    rows: dict[str, Variable] = {}
+    rvs: dict[str, Variable] = {}
     unobserved: dict[str, Variable] = {}
     nodes: dict[str, Any] = {}
     for rv in model.basic_RVs:
         op = None if rv.owner is None else rv.owner.op
         if isinstance(op, MixtureRows):
-            rows[op.target] = rv
+            rvs[op.target] = rv
         elif isinstance(op, MissingEntries):
             unobserved[op.target] = rv
         elif isinstance(op, RandomMeasure):
             nodes[op.target] = rv.owner
     return {
-        name: _variables_of(node, rows[name], unobserved.get(name), model)
+        name: _variables_of(node, rvs[name], unobserved.get(name), model)
         for name, node in nodes.items()
-        if name in rows and set(node.outputs[1:]) <= set(model.free_RVs)
+        if name in rvs and set(node.outputs[1:]) <= set(model.free_RVs)
     }
 
 
 def _variables_of(
-    node: Any, rows: Any, unobserved: Variable | None, model: Model
+    node: Any, rv: Any, unobserved: Variable | None, model: Model
 ) -> MixtureVariables:
     op: RandomMeasure = node.op
     _, alpha, *hyperparameters = node.inputs
     measure = dict(zip(op.roles, node.outputs[1:], strict=True))
-    names = {role: str(model.rvs_to_values[rv].name) for role, rv in measure.items()}
-    extra = rows.owner.op.extra(rows.owner.inputs)
+    names = {role: str(model.rvs_to_values[of].name) for role, of in measure.items()}
+    extra = rv.owner.op.extra(rv.owner.inputs)
     if unobserved is not None:
         names["unobserved"] = str(model.rvs_to_values[unobserved].name)
         extra["unobserved"] = unobserved
-    is_data = rows in model.observed_RVs
+    value = model.rvs_to_values[rv] if rv in model.observed_RVs else rv
     return MixtureVariables(
         name=op.target,
         component=op.component,
@@ -287,8 +287,8 @@ def _variables_of(
         measure=measure,
         value_names=names,
         log_new_weight=model.rvs_to_transforms[measure["new_weight"]] is not None,
-        rows=rows,
+        rv=rv,
         unobserved=unobserved,
-        data=centred_rows(model.rvs_to_values[rows] if is_data else rows, extra),
+        data=centred_rows(value, extra),
         n_features=op.n_features,
     )

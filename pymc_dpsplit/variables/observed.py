@@ -1,7 +1,7 @@
 """Parsing of the argument `observed`: data, their mean, and the missing entries."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -31,46 +31,46 @@ _COPIED_BELOW = 2**24
 
 @dataclass(frozen=True)
 class Observed:
-    """Observations of a mixture.
+    """Observations of a mixture, read and checked.
 
     Attributes
     ----------
-    data : TensorVariable, optional
+    shape : tuple of int
+        Number of observations N and of features D.
+    component : ComponentFamily
+        The family, adapted to the data.
+    values : TensorVariable, optional
         Observed data, shape (N,) or (N, D), NaN where missing; None if the mixture is latent.
     mean : TensorVariable, optional
         Subtracted from the data; depends on variables of the model.
-    shape : tuple of int
-        Number of observations N and of features D.
     missing_index : tuple of ndarray of int64, shape (M,)
-        Row and feature of each missing entry.
+        Row and feature of each missing entry; () if the data are complete.
     initial_values : ndarray of float64, shape (M,)
         Initial values of the missing entries: the mean of the feature, rounded if discrete.
-    component : ComponentFamily
-        The family, adapted to the data.
     warning : str, optional
         Warning for the user.
     """
 
-    data: Any
-    mean: Any
     shape: tuple[int, int]
-    missing_index: tuple[np.ndarray, np.ndarray]
-    initial_values: np.ndarray
     component: ComponentFamily
+    values: Any = None
+    mean: Any = None
+    missing_index: tuple[np.ndarray, ...] = ()
+    initial_values: np.ndarray = field(default_factory=lambda: np.empty(0))
     warning: str | None = None
 
     @property
     def dtype(self) -> str:
         """Return the dtype of the observed or latent variable: that of the data, if supported."""
-        is_single = self.data is not None and self.mean is None
-        return "float32" if is_single and self.data.type.dtype == "float32" else "float64"
+        is_single = self.values is not None and self.mean is None
+        return "float32" if is_single and self.values.type.dtype == "float32" else "float64"
 
     @property
     def is_labelled(self) -> bool:
         """Return whether other variables depend on the labels, so that these are variables too."""
         held = [self.component.hyperparameters[key] for key in self.component.likelihood_arguments]
         moves = any(isinstance(value, Variable) and rvs_in_graph(value) for value in held)
-        return self.data is None or self.mean is not None or moves
+        return self.values is None or self.mean is not None or moves
 
 
 def may_grow(observed: Any) -> bool:
@@ -86,37 +86,24 @@ def lengths_of(shape: Any) -> list[Any]:
     return [n if isinstance(n, int | float | np.number) else None for n in entries]
 
 
-def latent_rows(n_obs: int, n_features: int, component: ComponentFamily) -> Observed:
-    """Return the description of latent rows.
+def _with_holes(values: Any, mean: Any, rows: np.ndarray, component: ComponentFamily) -> Observed:
+    """Check rows against the family, and find their missing entries.
 
-    Parameters
-    ----------
-    n_obs, n_features : int
-        Number of rows N and of features D.
-    component : ComponentFamily
-
-    Returns
-    -------
-    Observed
+    Values are a variable, or an array that is used in the graph as it is.
     """
-    nowhere = np.empty(0, np.int64)
-    component = component.for_n_features(n_features)
-    return Observed(None, None, (n_obs, n_features), (nowhere, nowhere), np.empty(0), component)
-
-
-def _with_holes(data: Any, mean: Any, rows: np.ndarray, component: ComponentFamily) -> Observed:
     component = component.validate_rows(rows)
-    n_obs, n_features = rows.shape
+    n_obs, n_features = shape = rows.shape
     where, features = missing_index_of(rows)
-    initial_values = np.empty(0)
-    if len(where):
-        n_present = n_obs - np.bincount(features, minlength=n_features)
-        means = np.nansum(rows, axis=0, dtype=np.float64) / np.maximum(n_present, 1)
-        initial_values = component.support_point(means)[features]
+    if isinstance(values, np.ndarray):
+        values = _as_variable(values, is_complete=not len(where))
     # Ties in the data do not matter if a mean that varies is subtracted.
     warning = component.warning_for(rows) if mean is None else None
-    shape = n_obs, n_features
-    return Observed(data, mean, shape, (where, features), initial_values, component, warning)
+    if not len(where):
+        return Observed(shape, component, values, mean, warning=warning)
+    n_present = n_obs - np.bincount(features, minlength=n_features)
+    means = np.nansum(rows, axis=0, dtype=np.float64) / np.maximum(n_present, 1)
+    start = component.support_point(means)[features]
+    return Observed(shape, component, values, mean, (where, features), start, warning)
 
 
 def values_of(data: Any) -> Rows:
@@ -180,8 +167,7 @@ def read_observed(observed: Any, component: ComponentFamily) -> Observed:
         component, observed = component.read_table(observed)
         rows = rows_of(observed, component.row_ndim, may_miss=True)
         values = _of_its_own(rows if component.row_ndim else rows[:, 0])
-        found = _with_holes(None, None, rows, component)
-        return replace(found, data=_as_variable(values, is_complete=not len(found.initial_values)))
+        return _with_holes(values, None, rows, component)
     _refuse_minibatch(observed)
     data, mean = _split_mean(observed) if rvs_in_graph(observed) else (observed, None)
     if mean is not None and (component.is_discrete or component.is_bounded):
@@ -208,9 +194,7 @@ def _read_sparse(observed: Any, component: ComponentFamily) -> Observed:
             "observed.toarray()."
         )
     rows = rows_of_sparse(observed)
-    nowhere = np.empty(0, np.int64)
-    suited = component.validate_rows(rows)
-    return Observed(expanded(rows), None, rows.shape, (nowhere, nowhere), np.empty(0), suited)
+    return Observed(rows.shape, component.validate_rows(rows), expanded(rows))
 
 
 def register_observed(
@@ -237,7 +221,7 @@ def register_observed(
     for axis, dim in enumerate(dims or ()):
         if dim not in model.dim_lengths:
             model.add_coord(dim, values=None, length=x.shape[axis])
-    value = observed.data.astype(observed.dtype)
+    value = observed.values.astype(observed.dtype)
     model.create_value_var(x, transform=None, default_transform=None, value_var=value)
     model.add_named_variable(x, dims)
     model.observed_RVs.append(x)
@@ -258,7 +242,7 @@ def names_of_holes(observed: Observed, dims: tuple[str, ...] | None, model: Mode
     list of str
     """
     columns = []
-    for axis in range(observed.data.ndim):
+    for axis in range(observed.values.ndim):
         known = model.coords.get(dims[axis]) if dims else None
         index = observed.missing_index[axis]
         columns.append([str(i if known is None else known[i]) for i in index])

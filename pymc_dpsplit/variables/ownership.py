@@ -107,13 +107,13 @@ def refuse_dependents(mixture: MixtureVariables, model: Model) -> None:
     ValueError
         If a potential or another random variable depends on a variable of the mixture.
     """
-    own: Any = mixture.rows.owner
+    own: Any = mixture.rv.owner
     mean = own.op.extra(own.inputs).get("mean")
     for rv in mixture.owned:
         dependents = [term for term in dependents_of(rv, model) if term not in mixture.owned]
         # The observations of the mixture depend on the measure, but their mean must not.
         if mean is None or rv not in ancestors([mean], blockers=model.basic_RVs):
-            dependents = [term for term in dependents if term is not mixture.rows]
+            dependents = [term for term in dependents if term is not mixture.rv]
         if dependents:
             raise ValueError(
                 f"{dependents[0].name} depends on {rv.name}, but the mixture {mixture.name} is "

@@ -116,6 +116,22 @@ def test_data_changed_to_nan_is_reported():
         dps.DPSplitMerge(model=model)
 
 
+@pytest.mark.parametrize(("as_data", "n_checks"), [(np.array, 1), (np.float32, 1), (pm.Data, 2)])
+@pytest.mark.parametrize("rows", [SCALARS, ROWS], ids=["scalars", "vectors"])
+def test_data_are_checked_once_unless_they_may_be_replaced(monkeypatch, rows, as_data, n_checks):
+    checked, component = [], dps.Normal if rows.ndim == 1 else dps.MvNormal
+    monkeypatch.setattr(
+        component, "validate_rows", lambda self, rows: checked.append(rows.shape) or self
+    )
+    with pm.Model() as model:
+        data = as_data("data", rows) if as_data is pm.Data else as_data(rows)
+        dps.DPMixture("x", 1.0, component.from_data(rows), observed=data)
+    step = dps.DPSplitMerge(model=model)
+    assert checked == [(12, rows.size // 12)] * n_checks
+    seen = step._evaluator.read(model.initial_point()).rows
+    np.testing.assert_array_equal(seen, np.asarray(rows, seen.dtype).reshape(12, -1))
+
+
 def test_declared_data_are_a_copy():
     data = ROWS.copy()
     mixture = find_mixtures(declared(observed=data))["x"]

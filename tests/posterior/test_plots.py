@@ -80,7 +80,8 @@ def test_identical_data_are_drawn(line_trace):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"num_samples": 0}, "num_samples=0 must be an integer of at least 1"),
+        ({"num_samples": 0}, "num_samples=0 is out of range; give an integer of at least 1"),
+        ({"num_samples": True}, "num_samples=True is out of range"),
         ({"ci_prob": 1.0}, "ci_prob=1.0 must lie between 0 and 1"),
         ({"features": 0}, "features is given for a mixture of scalars; leave it out"),
         ({"var_name": "y"}, "var_name='y' is no mixture of idata"),

@@ -115,7 +115,7 @@ def test_missing_entries_are_integrated_out(model, idata):
 
 
 def test_some_draws_are_enough_if_asked_for(model, idata):
-    some = dps.predict(idata, NEW, model=model, num_samples=7)
+    some = dps.predict(idata, NEW, model=model, num_samples=np.int64(7))
     assert (some["effective_draws"] <= 7 + 1e-9).all()
 
 
@@ -194,7 +194,7 @@ def test_faults_of_other_arguments_are_named(model, idata):
         dps.predict(idata, NEW, model=model, partition=[0, 1, 1])
     with pytest.raises(ValueError, match=r"partition has shape .* give one integer for each"):
         dps.predict(idata, NEW, model=model, partition=[0.0, 1.0, 1.0, 1.0, 1.0])
-    with pytest.raises(ValueError, match="num_samples=0 must be an integer of at least 1"):
+    with pytest.raises(ValueError, match="num_samples=0 is out of range; give an integer"):
         dps.predict(idata, NEW, model=model, num_samples=0)
     with pytest.raises(ValueError, match="var_name='y' names no mixture of the model"):
         dps.predict(idata, NEW, model=model, var_name="y")

@@ -13,8 +13,12 @@ from pymc_dpsplit.moves.partition import apply_merge, apply_split, log_split_rat
 from pymc_dpsplit.moves.partition_law import dirichlet_process
 from pymc_dpsplit.moves.split_merge.anchored import decide_for_pair
 from pymc_dpsplit.moves.split_merge.decision import carry_out
+from pymc_dpsplit.moves.split_merge.division import (
+    draw_division,
+    log_division_probability,
+    no_anchors,
+)
 from pymc_dpsplit.moves.split_merge.greedy import greedy_attempt
-from pymc_dpsplit.moves.split_merge.informed import log_division_probability, propose_split
 from pymc_dpsplit.moves.split_merge.selection import draw_cluster, draw_pair, log_marginals
 from pymc_dpsplit.moves.sweep.assignment import (
     assign_strips,
@@ -86,7 +90,9 @@ def _unselected(target, labels, stats, rng):
     stream = new_stream(np.uint64(draw_key(rng)))
     if rng.random() < 0.5:
         cluster = draw_cluster(labels, stream)
-        members, side, pair, log_q = propose_split(target, labels, stats, stream, cluster)
+        members, side, pair, log_q = draw_division(
+            target, labels, stats, stream, cluster, no_anchors()
+        )
         if pair[0, 0] == 0.0 or pair[1, 0] == 0.0:
             return stats
         if log_u >= log_split_ratio(target, len(stats), pair[0], pair[1], stats[cluster]) - log_q:
@@ -95,7 +101,7 @@ def _unselected(target, labels, stats, rng):
     if len(stats) == 1:
         return stats
     a, b = draw_pair(target.prior, labels, stats, log_marginals(target.prior, stats), stream)
-    log_q = log_division_probability(target, labels, stats, stream, a, b)
+    log_q = log_division_probability(target, labels, stats, stream, a, b, no_anchors())
     if log_u >= log_q - log_split_ratio(
         target, len(stats) - 1, stats[a], stats[b], stats[a] + stats[b]
     ):

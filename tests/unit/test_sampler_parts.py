@@ -31,7 +31,7 @@ from pymc_dpsplit.moves.partition import (
 )
 from pymc_dpsplit.moves.partition_law import dirichlet_process
 from pymc_dpsplit.moves.split_merge.allocation import allocate, order_by_block
-from pymc_dpsplit.moves.split_merge.informed import no_anchors
+from pymc_dpsplit.moves.split_merge.division import no_anchors
 from pymc_dpsplit.moves.split_merge.launch import fill_log_odds, fit_pair
 from pymc_dpsplit.moves.split_merge.selection import (
     draw_cluster,

@@ -16,10 +16,9 @@ from pymc_dpsplit.kernels.random import draw_key
 from pymc_dpsplit.kernels.rows import sum_of_rows
 from pymc_dpsplit.kernels.streams import new_stream, next_index, next_uniform
 from pymc_dpsplit.moves.acceptance_counts import MERGES_PROPOSED, NOTHING_PROPOSED, SPLITS_PROPOSED
-from pymc_dpsplit.moves.partition import log_split_ratio, members_of
-from pymc_dpsplit.moves.split_merge.allocation import allocate, order_by_block
+from pymc_dpsplit.moves.partition import log_split_ratio
 from pymc_dpsplit.moves.split_merge.decision import carry_out, divide_into, join, leave
-from pymc_dpsplit.moves.split_merge.launch import launch
+from pymc_dpsplit.moves.split_merge.division import draw_division, log_division_probability
 
 
 @jitted
@@ -110,13 +109,7 @@ def anchored_attempt(target, labels, stats, rng, acceptance_counts):
 
 @jitted
 def _split(target, labels, stats, stream, cluster, anchors, log_u):
-    prior, data = target.prior, target.data
-    members, bounds = order_by_block(members_of(labels, stats, cluster, cluster))
-    log_shares, params = launch(prior, data, members, anchors, anchors, stream)
-    side = np.empty(members.shape[0], np.int8)
-    pair, log_q, _ = allocate(
-        prior, data, members, bounds, anchors, log_shares, params, side, True, stream
-    )
+    members, side, pair, log_q = draw_division(target, labels, stats, stream, cluster, anchors)
     log_ratio = log_split_ratio(target, stats.shape[0], pair[0], pair[1], stats[cluster])
     if log_u >= log_ratio - log_q:
         return leave(SPLITS_PROPOSED, cluster, cluster)
@@ -125,20 +118,12 @@ def _split(target, labels, stats, stream, cluster, anchors, log_u):
 
 @jitted
 def _merge(target, labels, stats, stream, a, b, anchors, log_u):
-    prior, data = target.prior, target.data
     union = sum_of_rows(stats, a, b)
     log_ratio = log_split_ratio(target, stats.shape[0] - 1, stats[a], stats[b], union)
     # q <= 1, so this rejection is exact and needs no launch.
     if log_u >= -log_ratio:
         return leave(MERGES_PROPOSED, a, b)
-    members, bounds = order_by_block(members_of(labels, stats, a, b))
-    log_shares, params = launch(prior, data, members, anchors, anchors, stream)
-    side = np.empty(members.shape[0], np.int8)
-    for j in range(members.shape[0]):
-        side[j] = 0 if labels[members[j]] == a else 1
-    _, log_q, _ = allocate(
-        prior, data, members, bounds, anchors, log_shares, params, side, False, stream
-    )
+    log_q = log_division_probability(target, labels, stats, stream, a, b, anchors)
     if log_u >= log_q - log_ratio:
         return leave(MERGES_PROPOSED, a, b)
     return join(MERGES_PROPOSED, a, b)

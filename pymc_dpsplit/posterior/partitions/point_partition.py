@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 from pymc.model import Model
 
-from pymc_dpsplit.components.arguments import is_integer
+from pymc_dpsplit.components.arguments import check_integer
 from pymc_dpsplit.posterior.partitions.label_arrays import (
     PartitionDraws,
     labels_of_draws,
@@ -128,8 +128,8 @@ def point_partition(
     >>> found.partition.values.tolist(), round(found.loss, 3)
     ([0, 0, 1, 1], 0.275)
     """
-    _check_count("n_restarts", n_restarts, 0)
-    _check_count("max_clusters", 1 if max_clusters is None else max_clusters, 1)
+    check_integer("n_restarts", n_restarts, 0)
+    check_integer("max_clusters", 1 if max_clusters is None else max_clusters, 1)
     rng = np.random.default_rng(random_seed)
     named = resolve_labels(idata, model, var_name, rng)
     chosen = loss_of(loss, named.shape[-1], a)
@@ -143,11 +143,6 @@ def point_partition(
     expected = [float(distances(labels, draws, chosen).mean()) for labels in found]
     best = int(np.argmin(expected))
     return PointPartition(_as_partition(found[best], named, loss, float(a)), expected[best])
-
-
-def _check_count(argument: str, given: Any, least: int) -> None:
-    if not is_integer(given) or given < least:
-        raise ValueError(f"{argument}={given!r} must be an integer of at least {least}.")
 
 
 def _most_clusters(draws: PartitionDraws, wanted: int | None) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 from pymc.model import Model
 
+from pymc_dpsplit.components.arguments import check_integer
 from pymc_dpsplit.posterior.plots.axes import axes_or_new
 from pymc_dpsplit.posterior.plots.features import Feature, feature_names, feature_positions
 from pymc_dpsplit.posterior.trace.draws import recorded_posterior
@@ -100,8 +101,7 @@ def plot_density(
     'x'
     """
     name = choose_mixture(idata, var_name)
-    if not isinstance(num_samples, int | np.integer) or num_samples < 1:
-        raise ValueError(f"num_samples={num_samples!r} must be an integer of at least 1.")
+    check_integer("num_samples", num_samples, 1)
     ci_prob = azb.rcParams["stats.ci_prob"] if ci_prob is None else ci_prob
     if not 0 < ci_prob < 1:
         raise ValueError(f"ci_prob={ci_prob} must lie between 0 and 1.")

@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 from pymc.model import Model
 
-from pymc_dpsplit.components.arguments import shown
+from pymc_dpsplit.components.arguments import check_integer, shown
 from pymc_dpsplit.components.fixed_hyperparameters import with_values
 from pymc_dpsplit.data.blocks import blocks_of, column_centres
 from pymc_dpsplit.moves.patterns import patterns_of
@@ -169,8 +169,7 @@ def _places(posterior: xr.Dataset, num_samples: int | None) -> list[tuple[int, .
     """Return the chain and draw of the draws to use."""
     if num_samples is None:
         return all_places(posterior)
-    if isinstance(num_samples, bool) or not isinstance(num_samples, int) or num_samples < 1:
-        raise ValueError(f"num_samples={num_samples!r} must be an integer of at least 1.")
+    check_integer("num_samples", num_samples, 1)
     return spread_places(posterior, num_samples)
 
 

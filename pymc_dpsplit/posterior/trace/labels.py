@@ -193,7 +193,7 @@ def refuse_other_data(
     if n_found is None:
         return
     # Labels that are variables keep the declared number of rows when the data change.
-    node: Any = mixture.rows.owner
+    node: Any = mixture.rv.owner
     declared = mixture.measure["labels"].type.shape[0] if mixture.is_labelled else None
     n_rows = int(node.inputs[1].eval()) if declared is None else declared
     if n_found != n_rows:

@@ -78,7 +78,7 @@ def plotted_values(
             f"the data of {name} may have a mean of other variables, which the density is without; "
             "give model=, with which idata was sampled."
         )
-    if "mean" not in mixture.rows.owner.op.extras:
+    if "mean" not in mixture.rv.owner.op.extras:
         return PlottedValues(observed, "data", "")
     errors = _errors(posterior, mixture, model, observed, num_samples)
     return PlottedValues(errors, "data less their mean", ", less its mean")
