@@ -19,6 +19,13 @@ def log_marginal(family: str, values: Values, rows: np.ndarray) -> float:
         return float(_FORMULAS[family](values, rows))
 
 
+def log_densities(family: str, values: Values, rows: np.ndarray) -> tuple[float, float]:
+    """Return the log marginal, and the log predictive density of the last row given the others."""
+    with mp.workdps(DIGITS):
+        whole = _FORMULAS[family](values, rows)
+        return float(whole), float(whole - _FORMULAS[family](values, rows[:-1]))
+
+
 def _mean(numbers: Any) -> Any:
     return mp.fsum(numbers) / len(numbers)
 
@@ -227,3 +234,4 @@ _FORMULAS: dict[str, Callable[[Values, np.ndarray], Any]] = {
     "Categorical": _by_column(_categorical),
     "Multinomial": _multinomial,
 }
+FAMILIES = set(_FORMULAS)
