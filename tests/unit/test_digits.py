@@ -111,7 +111,7 @@ def assert_digits(component, rows: np.ndarray) -> None:
 
 @pytest.mark.parametrize("width", [1e-6, 1.0, 1e6])
 @pytest.mark.parametrize("offset", _OFFSETS)
-@pytest.mark.parametrize("scale", _SCALES)
+@pytest.mark.parametrize("scale", _SCALES[::2])
 def test_known_spread_keeps_its_digits(
     scale: float, offset: float, width: float, rng: np.random.Generator
 ) -> None:
@@ -125,7 +125,7 @@ def test_known_spread_keeps_its_digits(
 
 @pytest.mark.parametrize("weight", _WEIGHTS)
 @pytest.mark.parametrize("shape", [1e-3, 1.0, 1e4])
-@pytest.mark.parametrize("scale", _SCALES)
+@pytest.mark.parametrize("scale", _SCALES[::2])
 def test_positive_numbers_keep_their_digits(
     scale: float, shape: float, weight: float, rng: np.random.Generator
 ) -> None:
