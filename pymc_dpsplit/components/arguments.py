@@ -1,4 +1,4 @@
-"""Checks of hyperparameters and observations, shared by the families."""
+"""Checks of arguments: hyperparameters and observations of families, integers, random seeds."""
 
 from collections.abc import Callable, Iterator, Mapping, Set
 from typing import Any
@@ -381,3 +381,26 @@ def check_integer(name: str, value: Any, least: int) -> None:
         raise ValueError(
             f"{name}={shown(value)} is out of range; give an integer of at least {least}."
         )
+
+
+def generator_of(name: str, seed: Any) -> np.random.Generator:
+    """Return the generator that a random seed stands for, or raise ValueError.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument, used in the message.
+    seed : int or numpy.random.Generator, optional
+        Whatever else NumPy takes for a seed is legal too.  A generator is returned as it is.
+
+    Returns
+    -------
+    numpy.random.Generator
+    """
+    fault = f"{name}={shown(seed)} is no seed; give a non-negative integer or a generator of NumPy."
+    if isinstance(seed, bool | np.bool_):
+        raise ValueError(fault)
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError):
+        raise ValueError(fault) from None

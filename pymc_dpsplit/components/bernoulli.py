@@ -6,7 +6,6 @@ Analysis", 3rd edition, section 2.4, and docs/method.md, eq. (7.11)-(7.12).
 `column_functions` generates the kernels; counts of ones are exact in float64.
 """
 
-import math
 from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
@@ -16,6 +15,7 @@ import scipy
 from pymc_dpsplit.components import column_functions as columns
 from pymc_dpsplit.components.beta_probability import (
     WithProbability,
+    beta_counts,
     beta_posterior,
     implement_beta_probability,
     natural_of,
@@ -25,7 +25,7 @@ from pymc_dpsplit.components.dispatch import implements
 from pymc_dpsplit.components.hyperparameters import A0_B0, Requirements
 from pymc_dpsplit.components.parameter_laws import inside
 from pymc_dpsplit.components.support import ZERO_ONE
-from pymc_dpsplit.kernels.special import LOG_ZERO, log_sum_of_two
+from pymc_dpsplit.kernels.special import LOG_ZERO, log_growth, log_of_ratio, log_sum_of_two
 
 
 class BernoulliPrior(NamedTuple):
@@ -103,9 +103,9 @@ def _log_measure(prior, d, x):
     return 0.0 if x == 0.0 or x == 1.0 else LOG_ZERO
 
 
-@implements(beta_posterior, BernoulliPrior)
-def _beta_posterior(prior, d, n, t):
-    return prior.a0[d] + t, prior.b0[d] + (n - t)
+@implements(beta_counts, BernoulliPrior)
+def _beta_counts(prior, d, n, t):
+    return t, n - t
 
 
 @implements(natural_of, BernoulliPrior)
@@ -117,7 +117,7 @@ def _natural_of(prior, d, log_p, log_q):
 def _prepare_predictive(prior, d, n, t):
     """Compute the logarithms once for all entries; the predictive is Bernoulli at the mean of p."""
     one, zero = beta_posterior(prior, d, n, t)
-    return math.log(zero / (one + zero)), math.log(one / zero)
+    return -log_growth(zero, one), log_of_ratio(one, zero)
 
 
 @implements(columns.finish_predictive, BernoulliPrior)

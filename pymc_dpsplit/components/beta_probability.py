@@ -1,7 +1,7 @@
 """Families of whole numbers with a beta prior on a probability.
 
-A family implements `beta_posterior`, the posterior parameters of the beta, and `natural_of`, the
-dependence of the density on p; docs/method.md, eq. (7.13)-(7.16).
+A family implements `beta_counts`, what entries add to the parameters of the beta, and `natural_of`,
+the dependence of the density on p; docs/method.md, eq. (7.13)-(7.16).
 """
 
 import math
@@ -12,10 +12,12 @@ import numpy as np
 from pymc_dpsplit.components import column_functions as columns
 from pymc_dpsplit.components.arguments import as_floats, positive_vector, shown
 from pymc_dpsplit.components.by_column import OneParameterByColumn
-from pymc_dpsplit.components.dispatch import implements, operation
+from pymc_dpsplit.components.dispatch import implemented, implements, operation
 from pymc_dpsplit.components.hyperparameters import Requirement
 from pymc_dpsplit.components.parameter_laws import BetaLaw
+from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.random import draw_log_gamma
+from pymc_dpsplit.kernels.special import log_beta_rising
 
 
 def _whole_vector(name: str, value: Any, n_features: int) -> np.ndarray:
@@ -42,8 +44,8 @@ class WithProbability(OneParameterByColumn):
 
 
 @operation
-def beta_posterior(prior, d, n, t):
-    """Return the parameters of the beta posterior of p in one column.
+def beta_counts(prior, d, n, t):
+    """Return what entries of one column add to the parameters of the beta.
 
     Parameters
     ----------
@@ -55,7 +57,7 @@ def beta_posterior(prior, d, n, t):
 
     Returns
     -------
-    a_n, b_n : float
+    successes, failures : float
     """
 
 
@@ -82,11 +84,47 @@ def implement_beta_probability(prior_class: type) -> None:
     implements(columns.log_partition, prior_class)(_log_partition)
     implements(columns.draw_natural, prior_class)(_draw_natural)
     implements(columns.mean_natural, prior_class)(_mean_natural)
+    if not implemented(columns.prepare_predictive, prior_class):
+        implements(columns.prepare_predictive, prior_class)(_prepare_predictive)
+        implements(columns.finish_predictive, prior_class)(_finish_predictive)
+
+
+@jitted
+def beta_posterior(prior, d, n, t):
+    """Return the parameters a_n and b_n of the beta posterior of p in one column.
+
+    Parameters
+    ----------
+    prior : NamedTuple
+        With the fields `a0` and `b0`.
+    d : int
+        Column.
+    n, t : float
+        Number of entries, and their sum.
+
+    Returns
+    -------
+    a_n, b_n : float
+    """
+    successes, failures = beta_counts(prior, d, n, t)
+    return prior.a0[d] + successes, prior.b0[d] + failures
 
 
 def _log_partition(prior, d, n, t):
+    """Return log Z(n, t) / Z(0, 0)."""
+    successes, failures = beta_counts(prior, d, n, t)
+    return log_beta_rising(prior.a0[d], prior.b0[d], successes, failures)
+
+
+def _prepare_predictive(prior, d, n, t):
+    return 0.0, 0.0
+
+
+def _finish_predictive(prior, d, n, t, prepared, x):
+    """Return a ratio of beta functions, whose difference of logarithms would lose digits."""
     a_n, b_n = beta_posterior(prior, d, n, t)
-    return math.lgamma(a_n) + math.lgamma(b_n) - math.lgamma(a_n + b_n)
+    successes, failures = beta_counts(prior, d, 1.0, x)
+    return log_beta_rising(a_n, b_n, successes, failures)
 
 
 def _draw_natural(prior, d, n, t, rng):

@@ -15,7 +15,7 @@ from pymc_dpsplit.components.arguments import refuse_where
 from pymc_dpsplit.components.beta_probability import (
     KNOWN_TRIALS,
     WithProbability,
-    beta_posterior,
+    beta_counts,
     implement_beta_probability,
     natural_of,
 )
@@ -26,7 +26,7 @@ from pymc_dpsplit.components.hyperparameters import A0_B0, Requirements
 from pymc_dpsplit.components.parameter_laws import inside
 from pymc_dpsplit.components.support import COUNTS
 from pymc_dpsplit.data.blocks import highest_of
-from pymc_dpsplit.kernels.special import LOG_ZERO, log_factorial, log_sum_of_two
+from pymc_dpsplit.kernels.special import LOG_ZERO, log_choose, log_sum_of_two
 
 
 class BinomialPrior(NamedTuple):
@@ -111,12 +111,12 @@ def _log_measure(prior, d, x):
     """Return the log of the binomial coefficient."""
     if not (0.0 <= x <= prior.n[d] and x == np.floor(x)):
         return LOG_ZERO
-    return log_factorial(prior.n[d]) - log_factorial(x) - log_factorial(prior.n[d] - x)
+    return log_choose(prior.n[d], x)
 
 
-@implements(beta_posterior, BinomialPrior)
-def _beta_posterior(prior, d, n, t):
-    return prior.a0[d] + t, prior.b0[d] + (n * prior.n[d] - t)
+@implements(beta_counts, BinomialPrior)
+def _beta_counts(prior, d, n, t):
+    return t, n * prior.n[d] - t
 
 
 @implements(natural_of, BinomialPrior)

@@ -32,7 +32,7 @@ from pymc_dpsplit.data.blocks import highest_of
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.lookup import fill_log_lookup
 from pymc_dpsplit.kernels.random import draw_log_gamma
-from pymc_dpsplit.kernels.special import LOG_ZERO, log_sum_of_two
+from pymc_dpsplit.kernels.special import LOG_ZERO, log_rising_over, log_sum_of_two
 from pymc_dpsplit.kernels.tiles import TILE
 
 _TINY = np.finfo(np.float64).tiny
@@ -277,15 +277,16 @@ def _add_row(prior, data, i, stats):
 def _log_marginal(prior, stats):
     """Return the log marginal likelihood, eq. (7.18)."""
     n_features, n_categories = prior.a0.shape
-    total = 0.0
+    # Any number would do; near the size of the counts it costs no digits.
+    total, size = 0.0, stats[0] + 1.0
     for d in range(n_features):
         weight = 0.0
         for c in range(n_categories):
             a0, n = prior.a0[d, c], stats[1 + d * n_categories + c]
             weight += a0
             if n > 0.0:
-                total += math.lgamma(a0 + n) - math.lgamma(a0)
-        total += math.lgamma(weight) - math.lgamma(weight + stats[0])
+                total += log_rising_over(a0, n, size)
+        total -= log_rising_over(weight, stats[0], size)
     return total
 
 

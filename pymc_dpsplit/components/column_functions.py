@@ -213,14 +213,14 @@ def prepare_predictive(prior, d, n, t):
     -------
     constant : float
         Term of the log predictive.
-    kept : float
+    prepared : float
         Passed to `finish_predictive`.
     """
     return -log_partition(prior, d, n, t), 0.0
 
 
 @_optional_of_an_entry
-def finish_predictive(prior, d, n, t, kept, statistic_of_x):
+def finish_predictive(prior, d, n, t, prepared, statistic_of_x):
     """Return the part of the log predictive that depends on the entry, without log h.
 
     Parameters
@@ -229,7 +229,7 @@ def finish_predictive(prior, d, n, t, kept, statistic_of_x):
     d : int
     n, t : float
         Number of entries, and the sum of `statistic` over them.
-    kept : float
+    prepared : float
         From `prepare_predictive`.
     statistic_of_x : float
         `statistic` of the entry.
@@ -323,9 +323,9 @@ def _mean_parameters(prior, stats, params):
 def _prepare_columns(prior, cache):
     n_columns, total = prior.shift.shape[0], 0.0
     for d in range(n_columns):
-        constant, kept = prepare_predictive(prior, d, cache[2], cache[3 + d])
+        constant, prepared = prepare_predictive(prior, d, cache[2], cache[3 + d])
         total += constant
-        cache[3 + n_columns + d] = kept
+        cache[3 + n_columns + d] = prepared
     cache[0] = total
 
 
@@ -364,8 +364,8 @@ def _log_predictive(prior, data, i, cache):
         measure = log_measure(prior, d, x)
         if measure == LOG_ZERO:
             return LOG_ZERO
-        kept, t = cache[3 + n_columns + d], statistic(prior, d, x)
-        total += measure + finish_predictive(prior, d, cache[2], cache[3 + d], kept, t)
+        prepared, t = cache[3 + n_columns + d], statistic(prior, d, x)
+        total += measure + finish_predictive(prior, d, cache[2], cache[3 + d], prepared, t)
     return total
 
 

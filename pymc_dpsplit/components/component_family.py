@@ -33,6 +33,8 @@ class ComponentFamily(ABC):
         its own constructor, `hyperparameter_ndims` and `check`.
     row_ndim : int
         0 if one observation is a scalar, 1 if it is a vector of D features.
+    most_precise_count : float
+        For discrete families: counts up to it have log densities of nine digits.
     is_discrete, is_bounded : bool
         Whether observations are whole numbers, or are restricted to a part of the real line.  No
         other step method can move such rows, so they can neither be latent nor have a mean.
@@ -60,6 +62,7 @@ class ComponentFamily(ABC):
     requirements: ClassVar[Requirements] = {}
     row_ndim: ClassVar[int]
     is_discrete: ClassVar[bool] = False
+    most_precise_count: ClassVar[float] = 1e7
     takes_categories: ClassVar[bool] = False
     is_bounded: ClassVar[bool] = False
     examples: ClassVar[tuple[float, float]] = (0.0, 1.0)
@@ -158,7 +161,8 @@ class ComponentFamily(ABC):
         -------
         str or None
         """
-        return warning_of_lost_digits(rows, self.is_discrete)
+        most = self.most_precise_count if self.is_discrete else None
+        return warning_of_lost_digits(rows, most)
 
     def arranged(self, rows: Rows) -> Any:
         """Return observations in the form that the kernels of the family read.

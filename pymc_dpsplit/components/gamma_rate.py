@@ -17,6 +17,7 @@ from pymc_dpsplit.components.hyperparameters import A0_B0, POSITIVE_PER_COLUMN, 
 from pymc_dpsplit.components.parameter_laws import TINY
 from pymc_dpsplit.components.support import POSITIVE
 from pymc_dpsplit.kernels.random import draw_log_gamma
+from pymc_dpsplit.kernels.special import log_growth, log_rising_over
 
 
 class KnownShape(OneParameterByColumn):
@@ -58,8 +59,8 @@ def _share_kept(prior, d, before, after):
 
 
 def _log_partition(prior, d, n, t):
-    a_n = prior.a0[d] + n * prior.shape[d]
-    return math.lgamma(a_n) - a_n * math.log(prior.b0[d] + t)
+    a0, b0 = prior.a0[d], prior.b0[d]
+    return log_rising_over(a0, n * prior.shape[d], b0 + t) - a0 * log_growth(b0, t)
 
 
 def _draw_natural(prior, d, n, t, rng):
@@ -76,12 +77,12 @@ def _mean_natural(prior, d, n, t):
 def _prepare_predictive(prior, d, n, t):
     """Compute the log gammas once for all entries."""
     shape, a_n, b_n = prior.shape[d], prior.a0[d] + n * prior.shape[d], prior.b0[d] + t
-    return math.lgamma(a_n + shape) - math.lgamma(a_n) - shape * math.log(b_n), b_n
+    return log_rising_over(a_n, shape, b_n), b_n
 
 
 def _finish_predictive(prior, d, n, t, b_n, statistic_of_x):
     a_n = prior.a0[d] + n * prior.shape[d]
-    return -(a_n + prior.shape[d]) * math.log1p(statistic_of_x / b_n)
+    return -(a_n + prior.shape[d]) * log_growth(b_n, statistic_of_x)
 
 
 _OF_RATE: dict[Any, Any] = {

@@ -7,23 +7,21 @@ import numpy as np
 from pymc_dpsplit.data.blocks import quartiles_of, range_of
 
 _EPSILON = float(np.finfo(np.float64).eps)
-# From here on the logarithm of a density of counts is a difference of numbers above 1e8.
-_LARGE_COUNT = 1e7
 
 
-def warning_of_lost_digits(rows: np.ndarray, is_discrete: bool) -> str | None:
+def warning_of_lost_digits(rows: np.ndarray, most_precise_count: float | None) -> str | None:
     """Say in one sentence which entry costs digits, None if there is no such entry.
 
     Parameters
     ----------
     rows : ndarray of float64 or float32, shape (N, D)
         NaN where missing.
-    is_discrete : bool
-        Whether entries are whole numbers.
+    most_precise_count : float, optional
+        Counts above it are named; None for entries that are no counts.
     """
     lowest, highest = range_of(rows)
-    if is_discrete:
-        return _of_large_counts(float(highest.max()))
+    if most_precise_count is not None:
+        return _of_large_counts(float(highest.max()), most_precise_count)
     lower, median, upper = quartiles_of(rows)
     with np.errstate(over="ignore", invalid="ignore"):
         spread = upper - lower
@@ -40,8 +38,8 @@ def warning_of_lost_digits(rows: np.ndarray, is_discrete: bool) -> str | None:
     )
 
 
-def _of_large_counts(highest: float) -> str | None:
-    if not highest > _LARGE_COUNT:
+def _of_large_counts(highest: float, most_precise: float) -> str | None:
+    if not highest > most_precise:
         return None
     error = _EPSILON * highest * math.log(highest)
     return (

@@ -16,7 +16,7 @@ from pymc_dpsplit.components import base, optional
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.random import draw_log_gamma
 from pymc_dpsplit.kernels.sparse_sums import WIDTH, fill_sums, sum_entries
-from pymc_dpsplit.kernels.special import log_rising
+from pymc_dpsplit.kernels.special import FEW, log_rising, log_rising_over
 from pymc_dpsplit.kernels.tiles import TILE, fill_range, new_rows, new_scratch
 from pymc_dpsplit.kernels.transposition import transpose_rows
 from pymc_dpsplit.kernels.views import part_of
@@ -155,13 +155,18 @@ def _add_row(prior, data, i, stats):
 @base.implements(base.log_marginal, MultinomialPrior)
 def _log_marginal(prior, stats):
     """Return the log marginal likelihood, eq. (7.24)."""
-    total, n_counts = stats[1], 0.0
-    for v in range(prior.a0.shape[0]):
+    n_columns, n_counts, n_single, total = prior.a0.shape[0], 0.0, 0.0, stats[1]
+    for v in range(n_columns):
+        n_counts += stats[2 + v]
+    c = prior.total + n_counts
+    for v in range(n_columns):
         n = stats[2 + v]
-        if n > 0.0:
-            n_counts += n
+        if n > FEW:
+            total += log_rising_over(prior.a0[v], n, c)
+        elif n > 0.0:
+            n_single += n
             total += log_rising(prior.a0[v], n)
-    return total - log_rising(prior.total, n_counts)
+    return total - log_rising_over(prior.total, n_counts, c) - n_single * math.log(c)
 
 
 @base.implements(base.draw_parameters, MultinomialPrior)
@@ -223,9 +228,14 @@ def _cache_remove(prior, data, i, cache):
 @base.implements(base.log_predictive, MultinomialPrior)
 def _log_predictive(prior, data, i, cache):
     """Return the Dirichlet-multinomial log predictive probability, eq. (7.25)."""
-    total, n_counts = data.log_coefficients[i], 0.0
+    total, n_counts, n_single = data.log_coefficients[i], 0.0, 0.0
+    c = prior.total + cache[0]
     for j in range(data.indptr[i], data.indptr[i + 1]):
         v, n = np.int64(data.indices[j]), np.float64(data.values[j])
         n_counts += n
-        total += log_rising(prior.a0[v] + cache[1 + v], n)
-    return total - log_rising(prior.total + cache[0], n_counts)
+        if n > FEW:
+            total += log_rising_over(prior.a0[v] + cache[1 + v], n, c)
+        else:
+            n_single += n
+            total += log_rising(prior.a0[v] + cache[1 + v], n)
+    return total - log_rising_over(c, n_counts, c) - n_single * math.log(c)

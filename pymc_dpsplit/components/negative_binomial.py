@@ -4,7 +4,6 @@ See Fink (1997), "A compendium of conjugate priors", section 1.3, and docs/metho
 (7.13)-(7.14).  `column_functions` generates the kernels.
 """
 
-import math
 from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
@@ -14,7 +13,7 @@ from pymc_dpsplit.components import column_functions as columns
 from pymc_dpsplit.components.beta_probability import (
     KNOWN_NUMBER,
     WithProbability,
-    beta_posterior,
+    beta_counts,
     implement_beta_probability,
     natural_of,
 )
@@ -25,7 +24,7 @@ from pymc_dpsplit.components.hyperparameters import A0_B0, Requirements
 from pymc_dpsplit.components.parameter_laws import inside
 from pymc_dpsplit.components.support import COUNTS
 from pymc_dpsplit.data.blocks import moments_of
-from pymc_dpsplit.kernels.special import LOG_ZERO, log_factorial, log_sum_of_two
+from pymc_dpsplit.kernels.special import LOG_ZERO, log_choose_failures, log_sum_of_two
 
 _MOST = 1e18  # NumPy cannot draw larger counts
 
@@ -111,12 +110,12 @@ def _log_measure(prior, d, x):
     """Return the log of the binomial coefficient."""
     if not (x >= 0.0 and x == np.floor(x)):
         return LOG_ZERO
-    return math.lgamma(x + prior.r[d]) - math.lgamma(prior.r[d]) - log_factorial(x)
+    return log_choose_failures(prior.r[d], x)
 
 
-@implements(beta_posterior, NegativeBinomialPrior)
-def _beta_posterior(prior, d, n, t):
-    return prior.a0[d] + n * prior.r[d], prior.b0[d] + t
+@implements(beta_counts, NegativeBinomialPrior)
+def _beta_counts(prior, d, n, t):
+    return n * prior.r[d], t
 
 
 @implements(natural_of, NegativeBinomialPrior)

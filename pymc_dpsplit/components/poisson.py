@@ -22,7 +22,7 @@ from pymc_dpsplit.components.parameter_laws import TINY, GammaLaw
 from pymc_dpsplit.components.support import COUNTS
 from pymc_dpsplit.data.blocks import moments_of
 from pymc_dpsplit.kernels.random import draw_log_gamma
-from pymc_dpsplit.kernels.special import LOG_ZERO, log_factorial
+from pymc_dpsplit.kernels.special import LOG_ZERO, log_factorial, log_growth, log_rising_over
 
 
 class PoissonPrior(NamedTuple):
@@ -69,6 +69,8 @@ class Poisson(OneParameterByColumn):
 
     requirements: ClassVar[Requirements] = A0_B0
     is_discrete: ClassVar[bool] = True
+    # Terms x log(rate) and log x! cancel; in the other families of counts what cancels is about x.
+    most_precise_count: ClassVar[float] = 1e6
     law = GammaLaw("rate")
     support = COUNTS
     prior_class = PoissonPrior
@@ -103,9 +105,21 @@ def _log_measure(prior, d, x):
 
 @implements(columns.log_partition, PoissonPrior)
 def _log_partition(prior, d, n, t):
-    """Return log Z, eq. (7.10)."""
-    a_n = prior.a0[d] + t
-    return math.lgamma(a_n) - a_n * math.log(prior.b0[d] + n)
+    """Return log Z(n, t) / Z(0, 0), eq. (7.10)."""
+    a0, b0 = prior.a0[d], prior.b0[d]
+    return log_rising_over(a0, t, b0 + n) - a0 * log_growth(b0, n)
+
+
+@implements(columns.prepare_predictive, PoissonPrior)
+def _prepare_predictive(prior, d, n, t):
+    b_n = prior.b0[d] + n
+    return -(prior.a0[d] + t) * math.log1p(1.0 / b_n), b_n
+
+
+@implements(columns.finish_predictive, PoissonPrior)
+def _finish_predictive(prior, d, n, t, b_n, x):
+    """Return the log of a negative binomial probability, but for x!."""
+    return log_rising_over(prior.a0[d] + t, x, b_n + 1.0)
 
 
 @implements(columns.draw_natural, PoissonPrior)

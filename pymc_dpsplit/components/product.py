@@ -182,6 +182,14 @@ class Product(ComponentFamily):
         keys = list(table.columns) if hasattr(table, "columns") else list(table)
         return {part.name: keys[part.start : part.stop] for part in self._parts(len(keys))}
 
+    def warning_for(self, rows: np.ndarray) -> str | None:
+        """Return the first warning of a part about its columns, with the name of the part."""
+        for part in self._parts(rows.shape[1]):
+            warning = part.family.warning_for(rows[:, part.start : part.stop])
+            if warning is not None:
+                return f"part {part.name!r}: {warning}"
+        return None
+
     def _parts(self, n_features: int) -> list[Part]:
         """Return the parts with their columns, for rows of D = `n_features`.
 

@@ -10,6 +10,8 @@ from pymc_dpsplit.data.sparse_rows import Rows, SparseRows, plain, row_of_each, 
 
 # Kernels read counts as int32.
 MOST = 2**31 - 1
+# From here on two terms of a series give all digits of what is left of a log factorial.
+_MANY = 256.0
 
 
 def is_sparse(observed: Any) -> bool:
@@ -122,6 +124,17 @@ def log_coefficients(rows: SparseRows) -> np.ndarray:
     -------
     ndarray of float64, shape (N,)
     """
-    factorials = scipy.special.gammaln(rows.values + 1.0)
-    own = np.bincount(row_of_each(rows), weights=factorials, minlength=rows.shape[0])
-    return scipy.special.gammaln(row_totals(rows) + 1.0) - own
+    totals, row_of = row_totals(rows), row_of_each(rows)
+    # Entropies, as differences of log factorials of large counts lose digits.
+    own = scipy.special.xlogy(rows.values, rows.values / totals[row_of])
+    own += _factorial_rest(rows.values)
+    return _factorial_rest(totals) - np.bincount(row_of, own, minlength=rows.shape[0])
+
+
+def _factorial_rest(n: np.ndarray) -> np.ndarray:
+    """Return log n! - n log n + n, whose terms cancel for large n, for whole numbers n."""
+    n = np.asarray(n, np.float64)
+    exact = scipy.special.gammaln(n + 1.0) - scipy.special.xlogy(n, n) + n
+    many = np.maximum(n, _MANY)
+    series = 0.5 * np.log(2.0 * np.pi * many) + (1.0 - 1.0 / (30.0 * many**2)) / (12.0 * many)
+    return np.where(n < _MANY, exact, series)

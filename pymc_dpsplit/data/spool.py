@@ -13,7 +13,8 @@ import shutil
 import sys
 import tempfile
 import weakref
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from socket import gethostname
 from typing import Any
@@ -55,24 +56,44 @@ def spooled(source: Any, dtype: Any) -> np.ndarray:
     Raises
     ------
     OSError
-        If the disk is full.
+        If the disk is full, or there is no folder for temporary files.
     """
-    remove_stale()
-    folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+    with _one_sentence():
+        remove_stale()
+        folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
     path = folder / "rows"
     lock = None
     try:
-        lock = _locked(folder)
+        with _one_sentence():
+            lock = _locked(folder)
+            file = path.open("wb")
         # Written as a file, not as a memory map, so that a full disk raises an error, not a crash.
-        with path.open("wb") as file:
+        with file:
             for block in blocks_of(source.shape, _rows_of_chunk(source)):
-                np.ascontiguousarray(source[block], dtype).tofile(file)
+                rows = np.ascontiguousarray(source[block], dtype)
+                with _one_sentence():
+                    rows.tofile(file)
         rows = np.memmap(path, dtype, "r", shape=tuple(source.shape))
     except BaseException:
         _remove(folder, os.getpid(), lock)
         raise
     weakref.finalize(rows, _remove, folder, os.getpid(), lock)
     return rows
+
+
+@contextmanager
+def _one_sentence() -> Iterator[None]:
+    """Say in errors of writing what is written, and what to do; errors of reading stay theirs."""
+    try:
+        yield
+    except OSError as error:
+        # NumPy gives no reason for a short write, only its numbers.
+        reason = error.strerror or str(error)
+        folder = tempfile.tempdir or "the folder of temporary files"
+        raise OSError(
+            f"observed cannot be copied to a temporary file ({reason}); make room in {folder}, or "
+            "start Python with TMPDIR set to another folder."
+        ) from error
 
 
 def remove_stale() -> None:

@@ -6,7 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from pymc_dpsplit.components.arguments import check_integer, positive_scalar, rows_of
+from pymc_dpsplit.components.arguments import (
+    check_integer,
+    generator_of,
+    positive_scalar,
+    rows_of,
+)
 from pymc_dpsplit.data.blocks import column_means
 from pymc_dpsplit.estimates.numbering import largest_first
 from pymc_dpsplit.kernels.centres import descend_by_centres, farthest_first
@@ -98,11 +103,11 @@ def dp_means(
     >>> found.labels, found.n_clusters
     (array([1, 1, 0, 0, 0]), 2)
     """
+    rng = generator_of("random_seed", random_seed)
     rows = _checked_rows(observed)
     cost = positive_scalar("penalty", penalty)
     check_integer("n_restarts", n_restarts, 1)
     check_integer("max_iterations", max_iterations, 1)
-    rng = np.random.default_rng(random_seed)
     best, settled, ends = None, True, np.empty(n_restarts)
     for run in range(n_restarts):
         order = rng.permutation(len(rows)) if run else np.arange(len(rows))

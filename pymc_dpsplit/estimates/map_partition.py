@@ -10,7 +10,7 @@ from pymc.initial_point import make_initial_point_fn
 from pymc.model import Model
 
 from pymc_dpsplit import sampler
-from pymc_dpsplit.components.arguments import as_floats, check_integer
+from pymc_dpsplit.components.arguments import as_floats, check_integer, generator_of
 from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.components.fixed_hyperparameters import with_values
 from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
@@ -153,12 +153,12 @@ def find_map(
     >>> found.n_clusters, found.labels
     (2, array([0, 0, 1]))
     """
+    rng = generator_of("random_seed", random_seed)
     model = model_of_context(model)
     check_integer("n_restarts", n_restarts, 1)
     check_integer("max_iterations", max_iterations, 1)
     candidates = None if alpha is None else _checked_candidates(alpha)
     mixture = _complete_mixture(model, var_name)
-    rng = np.random.default_rng(random_seed)
     problem = _problem_of(mixture, model, initvals, rng)
     problems = [problem] if candidates is None else [problem.at(value) for value in candidates]
     seed = int(rng.integers(2**63))  # every candidate has the same starts

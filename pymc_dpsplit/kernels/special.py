@@ -12,9 +12,14 @@ LEAST_LOG = -300.0
 LOG_ZERO = -1e300
 
 _LOG_PI = math.log(math.pi)
+_HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 _TABULATED = 256
-# A product of up to _FEW factors of at most about _LARGE is finite.
-_FEW, _LARGE = 16.0, 1e15
+# A product of up to FEW factors of at most about _LARGE is finite.
+FEW, _LARGE = 16.0, 1e15
+# From here on five terms of Stirling's series give all digits of log gamma.
+_STIRLING_FROM = 16.0
+# A quotient between them is not rounded to 0 or infinity.
+_LEAST, _MOST = 1e-100, 1e100
 _LOG_FACTORIALS = np.array([math.lgamma(n + 1.0) for n in range(_TABULATED)])
 
 
@@ -64,11 +69,82 @@ def log_rising(a, n):
     -------
     float
     """
-    if a > _LARGE:
-        return n * math.log(a)
-    if n > _FEW:
-        return math.lgamma(a + n) - math.lgamma(a)
+    if a > _LARGE or n > FEW:
+        return log_rising_over(a, n, 1.0)
     product = 1.0
     for j in range(np.int64(n)):
         product *= a + j
     return math.log(product)
+
+
+@jitted
+def log_rising_over(a, n, c):
+    """Logarithm of gamma(a + n) / (gamma(a) c^n), rounded as if it were of size n.
+
+    Differences of log gammas lose what they have in common, a factor of log a of all digits or
+    more.  Stirling's formula has it in two terms, which are combined here with that of c.
+
+    Parameters
+    ----------
+    a : float
+        Positive.
+    n : float
+        Greater than -a.
+    c : float
+        Positive.  If it is of the size of a + n, so is the result of that of n.
+
+    Returns
+    -------
+    float
+    """
+    if a + n < _STIRLING_FROM:
+        return math.lgamma(a + n) - math.lgamma(a) - n * math.log(c)
+    total = n * log_of_ratio(a + n, c) + _stirling_rest(a + n)
+    if a < _STIRLING_FROM:
+        return total + (a - 0.5) * math.log(a + n) - (a + n) + _HALF_LOG_2PI - math.lgamma(a)
+    return total + (a - 0.5) * math.log1p(n / a) - n - _stirling_rest(a)
+
+
+@jitted
+def _stirling_rest(x):
+    """Log gamma(x) less (x - 1/2) log x - x + log(2 pi) / 2, for x >= `_STIRLING_FROM`."""
+    y = 1.0 / (x * x)
+    return (1 / 12 - y * (1 / 360 - y * (1 / 1260 - y * (1 / 1680 - y / 1188)))) / x
+
+
+@jitted
+def log_of_ratio(a, b):
+    """Logarithm of a / b, of positive numbers whose quotient may overflow."""
+    ratio = a / b
+    return math.log(ratio) if _LEAST < ratio < _MOST else math.log(a) - math.log(b)
+
+
+@jitted
+def log_growth(b, t):
+    """Logarithm of (b + t) / b, for b > 0 and t >= 0: precise also where it is tiny."""
+    return math.log1p(t / b) if t < b else log_of_ratio(b + t, b)
+
+
+@jitted
+def log_beta_rising(a, b, s, f):
+    """Logarithm of beta(a + s, b + f) / beta(a, b), for positive a, b and nonnegative s, f."""
+    c = (a + s) + (b + f)
+    return log_rising_over(a, s, c) + log_rising_over(b, f, c) - log_rising_over(a + b, s + f, c)
+
+
+@jitted
+def log_choose(n, x):
+    """Logarithm of the binomial coefficient, for float64 that are integers, 0 <= x <= n."""
+    if n < _TABULATED:
+        return log_factorial(n) - log_factorial(x) - log_factorial(n - x)
+    x = min(x, n - x)
+    return log_rising_over(n - x + 1.0, x, x + 1.0) - log_rising_over(1.0, x, x + 1.0)
+
+
+@jitted
+def log_choose_failures(r, x):
+    """Logarithm of gamma(x + r) / (gamma(r) x!), for r > 0 and a nonnegative integer x."""
+    # Not for x = 0, where 1 + (r - 1) would differ from r.
+    if x > r:
+        return log_rising_over(x + 1.0, r - 1.0, 1.0) - math.lgamma(r)
+    return log_rising_over(r, x, x + 1.0) - log_rising_over(1.0, x, x + 1.0)

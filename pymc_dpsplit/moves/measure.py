@@ -92,8 +92,9 @@ def atoms_to_follow(stats, atoms):
     """Find the atom of the previous sweep that each cluster follows.
 
     A cluster follows the atom whose cluster had the same statistics, provided that no other cluster
-    has them now or had them then.  The choice is a function of the two partitions, as the proof of
-    eq. (2.7) requires.  It does not use the numbers of clusters, which depend on the measure.
+    has them now or had them then.  The choice is a function of the two partitions, as the lemma
+    before docs/method.md, eq. (2.9), requires.  It does not use the numbers of clusters, which
+    depend on the measure.
 
     Parameters
     ----------

@@ -14,7 +14,6 @@ import numpy as np
 from pymc.model import Model
 from pymc.sampling import mcmc
 from pymc.step_methods.compound import BlockedStep, Competence, CompoundStep
-from pymc.util import get_random_generator
 
 from pymc_dpsplit import sampler
 from pymc_dpsplit.components.fixed_hyperparameters import with_values
@@ -36,6 +35,7 @@ from pymc_dpsplit.step.options import Options, refuse_collapsed, refuse_unknown
 from pymc_dpsplit.step.progress_bar import progress_columns, progress_update
 from pymc_dpsplit.step.sampler_stats import labels_stat, stats_of, stats_types
 from pymc_dpsplit.step.schedule import autocorrelation_time, increase_iterations, make_schedule
+from pymc_dpsplit.step.step_arguments import checked_point, compile_options, own_generator
 from pymc_dpsplit.variables import (
     concentration_to_move,
     evaluator_of_points,
@@ -145,7 +145,7 @@ class DPSplitMerge(BlockedStep):
         chosen = mixtures_of(vars, model)
         if len(chosen) == 1:
             return super().__new__(cls, chosen[0].owned, model=model, **kwargs)
-        rngs = get_random_generator(kwargs.pop("rng", None)).spawn(len(chosen))
+        rngs = own_generator(kwargs.pop("rng", None)).spawn(len(chosen))
         steps = []
         for mixture, rng in zip(chosen, rngs, strict=True):
             arguments = {**kwargs, "model": model, "rng": rng, "blocked": True}
@@ -189,9 +189,9 @@ class DPSplitMerge(BlockedStep):
         self._keeps_parameters = isinstance(self.mixture.component, NonconjugateFamily)
         refuse_collapsed(kernel, self.mixture.name, self._keeps_parameters)
         self.vars = [model.rvs_to_values[rv] for rv in self.mixture.owned]
-        self.rng = get_random_generator(rng)
-        self._evaluator = evaluator_of_points(self.mixture, model, compile_kwargs or {})
-        point = model.initial_point() if initial_point is None else initial_point
+        self.rng = own_generator(rng)
+        self._evaluator = evaluator_of_points(self.mixture, model, compile_options(compile_kwargs))
+        point = checked_point(initial_point, model)
         refuse_impossible(self._evaluator, model, point)
         self.mixture.labels_in(point)
         rows = self._evaluator.read(point).rows

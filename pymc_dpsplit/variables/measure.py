@@ -212,7 +212,8 @@ class RandomMeasure(OwnedByStep, ObjectModeOp, RNGConsumerOp, MeasurableOp):
     ) -> tuple[np.ndarray, np.ndarray, float]:
         """Draw the labels (N,), the weights (K,) in decreasing order, and the remainder."""
         law = dirichlet_process(alpha)
-        # The remainder is independent of the partition; with a discount it would not be.
+        # Drawn before the partition, so without its number of clusters: right for discount 0 only,
+        # where the remainder is independent of the partition.
         new_weight = draw_new_weight(rng, law, self.n_obs, 0)
         if not self.labelled:
             sizes = draw_block_sizes(rng, alpha, self.n_obs)

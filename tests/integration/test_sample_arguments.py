@@ -290,6 +290,22 @@ def test_step_of_what_is_no_variable(given, model):
         dps.DPSplitMerge(given, model=model)
 
 
+WRONG_OF_A_STEP = {
+    "rng": ({"rng": "1"}, "^rng='1' is no seed; give"),
+    "rng of several steps": ({"rng": -1, "vars": []}, "^rng=-1 is no seed; give"),
+    "options of compilation": ({"compile_kwargs": 3}, "^compile_kwargs=3 is not a dict of options"),
+    "start": ({"initial_point": 3}, "^initial_point=3 is not a dict of values; give model.initial"),
+    "empty start": ({"initial_point": {}}, "^initial_point has no value of alpha_log__; give"),
+}
+
+
+@pytest.mark.parametrize("fault", WRONG_OF_A_STEP)
+def test_wrong_argument_of_a_step_is_one_sentence(fault, model):
+    arguments, message = WRONG_OF_A_STEP[fault]
+    with pytest.raises(ValueError, match=message):
+        dps.DPSplitMerge(model=model, **arguments)
+
+
 def test_step_without_a_model():
     with pytest.raises(
         ValueError, match=r"model is not given, .* none in the context; give model="

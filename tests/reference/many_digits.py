@@ -19,6 +19,13 @@ def log_marginal(family: str, values: Values, rows: np.ndarray) -> float:
         return float(_FORMULAS[family](values, rows))
 
 
+def log_densities(family: str, values: Values, rows: np.ndarray) -> tuple[float, float]:
+    """Return the log marginal, and the log predictive density of the last row given the others."""
+    with mp.workdps(DIGITS):
+        whole = _FORMULAS[family](values, rows)
+        return float(whole), float(whole - _FORMULAS[family](values, rows[:-1]))
+
+
 def _mean(numbers: Any) -> Any:
     return mp.fsum(numbers) / len(numbers)
 
@@ -119,11 +126,112 @@ def _exponential(values: Values, column: list[Any]) -> Any:
     return _gamma_rate(values, len(column), mp.fsum(column))
 
 
+def _gamma(values: Values, column: list[Any]) -> Any:
+    (shape,) = _exact(values["shape"])
+    n = len(column)
+    own = mp.fsum((shape - 1) * mp.log(x) for x in column) - n * mp.loggamma(shape)
+    return own + _gamma_rate(values, n * shape, mp.fsum(column))
+
+
+def _inverse_gamma(values: Values, column: list[Any]) -> Any:
+    (shape,) = _exact(values["shape"])
+    n = len(column)
+    own = -mp.fsum((shape + 1) * mp.log(x) for x in column) - n * mp.loggamma(shape)
+    return own + _gamma_rate(values, n * shape, mp.fsum(1 / x for x in column))
+
+
+def _log_beta(a: Any, b: Any) -> Any:
+    return mp.loggamma(a) + mp.loggamma(b) - mp.loggamma(a + b)
+
+
+def _beta(values: Values, successes: Any, failures: Any) -> Any:
+    """Log of the integral of p^successes (1 - p)^failures over the beta law of p."""
+    (a,), (b,) = (_exact(values[name]) for name in ("a0", "b0"))
+    return _log_beta(a + successes, b + failures) - _log_beta(a, b)
+
+
+def _bernoulli(values: Values, column: list[Any]) -> Any:
+    total = mp.fsum(column)
+    return _beta(values, total, len(column) - total)
+
+
+def _log_ways(n: Any, x: Any) -> Any:
+    return mp.loggamma(n + 1) - mp.loggamma(x + 1) - mp.loggamma(n - x + 1)
+
+
+def _binomial(values: Values, column: list[Any]) -> Any:
+    (n,) = _exact(values["n"])
+    total = mp.fsum(column)
+    ways = mp.fsum(_log_ways(n, x) for x in column)
+    return ways + _beta(values, total, len(column) * n - total)
+
+
+def _negative_binomial(values: Values, column: list[Any]) -> Any:
+    (r,) = _exact(values["r"])
+    ways = mp.fsum(_log_ways(x + r - 1, x) for x in column)
+    return ways + _beta(values, len(column) * r, mp.fsum(column))
+
+
+def _dirichlet(a0: list[Any], counts: list[Any]) -> Any:
+    """Log of the integral of prod p^counts over the Dirichlet law of p."""
+    ratio = mp.fsum(mp.loggamma(a + x) - mp.loggamma(a) for a, x in zip(a0, counts, strict=True))
+    total = mp.fsum(a0)
+    return ratio + mp.loggamma(total) - mp.loggamma(total + mp.fsum(counts))
+
+
+def _categorical(values: Values, column: list[Any]) -> Any:
+    present = [a for a in _exact(values["a0"]) if a > 0]
+    return _dirichlet(present, [mp.mpf(column.count(c)) for c in range(len(present))])
+
+
+def _multinomial(values: Values, rows: np.ndarray) -> Any:
+    own = mp.mpf(0)
+    for row in map(_exact, rows):
+        own += mp.loggamma(mp.fsum(row) + 1) - mp.fsum(mp.loggamma(x + 1) for x in row)
+    return own + _dirichlet(_exact(values["a0"]), [mp.fsum(column) for column in _columns(rows)])
+
+
+def _normal_known_sigma(values: Values, rows: np.ndarray) -> Any:
+    (mu0,), (sigma0,), (sigma,) = (_exact(values[name]) for name in ("mu0", "sigma0", "sigma"))
+    (column,) = _columns(rows)
+    n, mean = len(column), _mean(column)
+    spread = sigma**2 + n * sigma0**2
+    squares = _scatter(column, mean) / sigma**2 + n * (mean - mu0) ** 2 / spread
+    logs = n * mp.log(2 * mp.pi) + 2 * (n - 1) * mp.log(sigma) + mp.log(spread)
+    return -(logs + squares) / 2
+
+
+def _mv_normal_known_cov(values: Values, rows: np.ndarray) -> Any:
+    (n, d), columns = rows.shape, _columns(rows)
+    mu0, (kappa0,) = _exact(values["mu0"]), _exact(values["kappa0"])
+    cov = mp.matrix(values["cov"].tolist())
+    inverse, means = cov**-1, [_mean(column) for column in columns]
+
+    def squared(gap: list[Any]) -> Any:
+        return mp.fsum(gap[a] * inverse[a, b] * gap[b] for a in range(d) for b in range(d))
+
+    gaps = ([x - m for x, m in zip(row, means, strict=True)] for row in map(_exact, rows))
+    squares = mp.fsum(squared(gap) for gap in gaps)
+    squares += kappa0 * n / (kappa0 + n) * squared([m - z for m, z in zip(means, mu0, strict=True)])
+    logs = n * (d * mp.log(2 * mp.pi) + mp.log(mp.det(cov))) - d * mp.log(kappa0 / (kappa0 + n))
+    return -(logs + squares) / 2
+
+
 _FORMULAS: dict[str, Callable[[Values, np.ndarray], Any]] = {
     "Normal": _normal,
     "DiagNormal": _normal,
     "SphericalNormal": _spherical_normal,
     "MvNormal": _mv_normal,
-    "Poisson": _by_column(_poisson),
+    "NormalKnownSigma": _normal_known_sigma,
+    "MvNormalKnownCov": _mv_normal_known_cov,
     "Exponential": _by_column(_exponential),
+    "Gamma": _by_column(_gamma),
+    "InverseGamma": _by_column(_inverse_gamma),
+    "Poisson": _by_column(_poisson),
+    "NegativeBinomial": _by_column(_negative_binomial),
+    "Binomial": _by_column(_binomial),
+    "Bernoulli": _by_column(_bernoulli),
+    "Categorical": _by_column(_categorical),
+    "Multinomial": _multinomial,
 }
+FAMILIES = set(_FORMULAS)

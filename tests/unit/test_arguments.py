@@ -12,6 +12,7 @@ import xarray as xr
 from pymc_dpsplit.components.arguments import (
     as_floats,
     check_integer,
+    generator_of,
     positive_definite,
     positive_scalar,
     positive_vector,
@@ -249,3 +250,43 @@ def test_integer_is_one_that_kernels_count_to(value):
         check_integer("attempts", value, 1)
     assert_one_sentence(str(raised.value))
     check_integer("attempts", 2**63 - 1, 1)
+
+
+# --- random seeds -------------------------------------------------------------------------
+
+BAD_SEEDS = {
+    "string": "1",
+    "strings": ["a"],
+    "bytes": b"1",
+    "negative": -1,
+    "negative among several": [1, -1],
+    "fraction": 1.5,
+    "fractions": np.array([1.5]),
+    "NaN": np.nan,
+    "nested": [[1, 2]],
+    "truth": True,
+    "truths": np.array([True]),
+    "no dimension": np.array(3),
+    "dict": {},
+    "object": object(),
+    "missing in a list": [None],
+}
+
+
+@pytest.mark.parametrize("fault", BAD_SEEDS)
+def test_what_is_no_seed_is_one_sentence(fault):
+    with pytest.raises(ValueError, match=r"^random_seed=.* is no seed; give") as raised:
+        generator_of("random_seed", BAD_SEEDS[fault])
+    assert_one_sentence(str(raised.value))
+
+
+@pytest.mark.parametrize("seed", [3, np.int64(3), 10**400, [1, 2], np.random.SeedSequence(3)])
+def test_seed_gives_the_generator_of_numpy(seed):
+    expected = np.random.default_rng(seed).random()
+    assert generator_of("random_seed", seed).random() == expected
+
+
+def test_generator_is_its_own_seed():
+    rng = np.random.default_rng(1)
+    assert generator_of("random_seed", rng) is rng
+    assert generator_of("random_seed", None).random() != generator_of("random_seed", None).random()

@@ -1,7 +1,9 @@
 """Observations as arrays: blocks, views that cannot be written to, and files."""
 
 import copy
+import errno
 import gc
+import importlib
 import os
 import pickle
 import signal
@@ -196,6 +198,48 @@ def test_spooled_file_goes_if_reading_fails(temporary):
     with pytest.raises(OSError, match="chunk is damaged"):
         spooled(source, np.dtype(np.float64))
     assert list(temporary.iterdir()) == []
+
+
+# What a full disk says, and where: before the folder is made, and before the file is.
+@pytest.mark.parametrize("function", ["tempfile.mkdtemp", "pymc_dpsplit.data.spool._locked"])
+def test_full_disk_is_one_sentence(function, temporary, monkeypatch):
+    def full(*arguments, **keywords):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(function, full)
+    message = (
+        r"^observed cannot be copied to a temporary file \(No space left on device\); make room in "
+        r".*temporary, or start Python with TMPDIR set to another folder\.$"
+    )
+    with pytest.raises(OSError, match=message):
+        rows_of(Chunked(ROWS, (100, 7)), 1)
+    monkeypatch.undo()
+    assert list(temporary.iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limits on files there")
+def test_disk_that_fills_up_is_one_sentence(temporary, small_blocks):
+    resource = importlib.import_module("resource")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (ROWS.nbytes // 2, limits[1]))
+    try:
+        with pytest.raises(OSError, match=r"^observed cannot be copied .*; make room in"):
+            spooled(Chunked(ROWS, (100, 7)), np.dtype(np.float64))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert list(temporary.iterdir()) == []
+
+
+def test_no_folder_for_temporary_files_is_one_sentence(monkeypatch):
+    def none():
+        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found in []")
+
+    monkeypatch.setattr(tempfile, "gettempdir", none)
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    with pytest.raises(
+        OSError, match=r"^observed .* make room in the folder of temporary files, or"
+    ):
+        spooled(ROWS, np.dtype(np.float64))
 
 
 # The package is named and not imported: what is needed of it is the spool alone.

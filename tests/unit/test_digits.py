@@ -1,5 +1,6 @@
 """Digits of log marginals at extreme scales and offsets, against 60-digit arithmetic."""
 
+import math
 import warnings
 
 import numpy as np
@@ -7,11 +8,16 @@ import pymc as pm
 import pytest
 
 import pymc_dpsplit as dps
-from pymc_dpsplit.components.base import log_marginal
+from pymc_dpsplit.components.base import (
+    fill_predictive,
+    log_marginal,
+    log_predictive,
+    predictive_size,
+)
 from pymc_dpsplit.data.blocks import column_centres, column_means
 from pymc_dpsplit.sampler import resume
 from tests.reference import many_digits
-from tests.support.families import target_of
+from tests.support.families import SINGLE, target_of
 
 _N_OBS, _RELATIVE = 40, 1e-9
 _GAUSSIAN = ("Normal", "DiagNormal", "SphericalNormal", "MvNormal")
@@ -80,18 +86,112 @@ def test_mean_for_a_centre_is_caught(rng: np.random.Generator) -> None:
     assert log_marginal(target.prior, state.stats[0]) != pytest.approx(exact, rel=_RELATIVE)
 
 
+# --- other families ------------------------------------------------------------------------
+
+_N_ROWS = 15
+# Weights of the prior, in observations.
+_WEIGHTS = (1e-100, 1e-8, 1.0, 1e8, 1e30)
+
+
+def assert_digits(component, rows: np.ndarray) -> None:
+    """Compare the log marginal of the rows, and the log predictive of the last given the others."""
+    component = component.validate_rows(rows)
+    values = component.check(component.hyperparameters, rows.shape[1])
+    exact, exact_predictive = many_digits.log_densities(type(component).__name__, values, rows)
+    target = target_of(component, rows, 1.0)
+    whole = resume(target, np.zeros(len(rows), np.int64)).stats[0]
+    found = float(log_marginal(target.prior, whole))
+    assert found == pytest.approx(exact, rel=_RELATIVE, abs=_RELATIVE)
+    state = resume(target, np.arange(len(rows)) // (len(rows) - 1))
+    cache = np.zeros(predictive_size(target.prior))
+    fill_predictive(target.prior, state.stats[state.labels[0]], cache)
+    found = float(log_predictive(target.prior, target.data, len(rows) - 1, cache))
+    assert found == pytest.approx(exact_predictive, rel=_RELATIVE, abs=_RELATIVE)
+
+
+@pytest.mark.parametrize("width", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("offset", _OFFSETS)
+@pytest.mark.parametrize("scale", _SCALES[::2])
+def test_known_spread_keeps_its_digits(
+    scale: float, offset: float, width: float, rng: np.random.Generator
+) -> None:
+    """Prior means spread as far as the rows are, times `width`."""
+    width *= max(offset, 1.0)
+    rows = scale * (rng.standard_normal((_N_ROWS, 3)) + offset)
+    assert_digits(dps.NormalKnownSigma(0.0, width * scale, scale), rows[:, :1])
+    cov = scale**2 * np.array([[2.0, 0.3, 0.0], [0.3, 1.0, 0.1], [0.0, 0.1, 1.5]])
+    assert_digits(dps.MvNormalKnownCov(np.zeros(3), width**-2, cov), rows)
+
+
+@pytest.mark.parametrize("weight", _WEIGHTS)
+@pytest.mark.parametrize("shape", [1e-3, 1.0, 1e4])
+@pytest.mark.parametrize("scale", _SCALES[::2])
+def test_positive_numbers_keep_their_digits(
+    scale: float, shape: float, weight: float, rng: np.random.Generator
+) -> None:
+    rows = np.maximum(rng.standard_gamma(shape, (_N_ROWS, 2)), 1e-100)
+    # Not so small that the rate is out of the range of float64.
+    b0 = max(weight * shape, 1e-100)
+    assert_digits(dps.Gamma(shape, weight, b0 * scale), scale * rows)
+    assert_digits(dps.InverseGamma(shape, weight, b0 / scale), scale / rows)
+    exponential = scale * rng.standard_exponential((_N_ROWS, 2))
+    assert_digits(dps.Exponential(weight, max(weight, 1e-100) * scale), exponential)
+
+
+def counts(rate: float, is_wide: bool, rng: np.random.Generator) -> np.ndarray:
+    """Counts of one rate, or of rates that differ by orders of magnitude."""
+    if is_wide:
+        return np.floor(rate * rng.standard_gamma(0.3, (_N_ROWS, 2)))
+    return rng.poisson(rate, (_N_ROWS, 2)).astype(float)
+
+
+@pytest.mark.parametrize("weight", _WEIGHTS)
+@pytest.mark.parametrize("is_wide", [False, True])
 @pytest.mark.parametrize("rate", [1e-3, 1.0, 1e3, 1e6])
-def test_poisson_marginal_keeps_its_digits(rate: float, rng: np.random.Generator) -> None:
-    rows = rng.poisson(rate, (_N_OBS, 2)).astype(float)
-    found, exact = both(dps.Poisson(1.0, 1.0 / rate), rows)
-    assert found == pytest.approx(exact, rel=_RELATIVE)
+def test_poisson_keeps_its_digits(
+    rate: float, is_wide: bool, weight: float, rng: np.random.Generator
+) -> None:
+    assert_digits(dps.Poisson(weight, weight / rate), counts(rate, is_wide, rng))
 
 
-@pytest.mark.parametrize("scale", _SCALES)
-def test_exponential_marginal_keeps_its_digits(scale: float, rng: np.random.Generator) -> None:
-    rows = scale * rng.standard_exponential((_N_OBS, 2))
-    found, exact = both(dps.Exponential(1.5, scale), rows)
-    assert found == pytest.approx(exact, rel=_RELATIVE)
+@pytest.mark.parametrize("weight", _WEIGHTS)
+@pytest.mark.parametrize("is_wide", [False, True])
+@pytest.mark.parametrize("rate", [1e-3, 1.0, 1e3, 1e7])
+def test_other_counts_keep_their_digits(
+    rate: float, is_wide: bool, weight: float, rng: np.random.Generator
+) -> None:
+    rows = counts(rate, is_wide, rng)
+    assert_digits(dps.Multinomial(weight), rows)
+    assert_digits(dps.Binomial(max(rows.max(), 1.0), weight, weight), rows)
+    for r in (1e-6, 2.5, 1e4):
+        assert_digits(dps.NegativeBinomial(r, weight, weight * rate / r), rows)
+
+
+@pytest.mark.parametrize("weight", _WEIGHTS)
+@pytest.mark.parametrize("other", [1e-30, 1.0, 1e30])
+def test_codes_keep_their_digits(weight: float, other: float, rng: np.random.Generator) -> None:
+    """Any two weights, so that one category may be certain."""
+    rows = rng.integers(0, 3, (_N_ROWS, 3)).astype(float)
+    assert_digits(dps.Categorical([[weight, other, weight]] * 3), rows)
+    assert_digits(dps.Bernoulli(weight, other), np.minimum(rows, 1.0))
+    assert_digits(dps.Bernoulli(weight, other), np.zeros((_N_ROWS, 1)))
+
+
+def test_every_family_is_compared() -> None:
+    assert set(SINGLE) == many_digits.FAMILIES
+
+
+@pytest.mark.control
+def test_difference_of_log_gammas_is_caught(rng: np.random.Generator) -> None:
+    """The formula of families with a beta prior, with what cancels in it."""
+    a, rows = 1e8, rng.integers(0, 2, (_N_OBS, 1)).astype(float)
+    assert_digits(dps.Bernoulli(a, a), rows)
+    n, total = len(rows), rows.sum()
+    posterior = math.lgamma(a + total) + math.lgamma(a + n - total) - math.lgamma(2.0 * a + n)
+    found = posterior - (2.0 * math.lgamma(a) - math.lgamma(2.0 * a))
+    exact = n * math.log(0.5)
+    assert found == pytest.approx(exact, rel=1e-6)
+    assert found != pytest.approx(exact, rel=_RELATIVE)
 
 
 # --- warnings -----------------------------------------------------------------------------
@@ -117,6 +217,20 @@ def test_fill_value_is_named(rng: np.random.Generator) -> None:
 def test_large_counts_are_named() -> None:
     (message,) = warning_at_declaration(dps.Poisson(1.0, 1e-8), [[3.0], [2e8]])
     assert message.startswith("x: observed has counts up to 2e+08, whose log densities are rounded")
+    assert warning_at_declaration(dps.Poisson(1.0, 1e-6), [[3.0], [2e6]]) != []
+    assert warning_at_declaration(dps.Poisson(1.0, 1e-6), [[3.0], [1e6]]) == []
+    assert warning_at_declaration(dps.NegativeBinomial(1.0, 1.0, 1e6), [[3.0], [2e6]]) == []
+
+
+def test_large_numbers_beside_counts_are_none() -> None:
+    parts = {"count": dps.Poisson(1.0, 1.0), "number": dps.DiagNormal(0, 0.1, 2, 1)}
+    observed = np.array([[3.0, 2e8], [4.0, 3e8], [5.0, 1e8]])
+    assert (
+        warning_at_declaration(dps.Product({"count": [0], "number": [1]}, **parts), observed) == []
+    )
+    swapped = dps.Product({"count": [1], "number": [0]}, **parts)
+    (message,) = warning_at_declaration(swapped, observed)
+    assert message.startswith("x: part 'count': observed has counts up to 3e+08")
 
 
 @pytest.mark.parametrize("fill", [0.0, 1e10])

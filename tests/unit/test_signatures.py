@@ -107,3 +107,25 @@ def test_other_shapes_are_reported() -> None:
         "random_seed and ax are not last in ['model', 'var_name', 'ax', 'random_seed']",
         "var_name is by default x",
     ]
+
+
+def takers_of_seeds() -> list[str]:
+    """Return the public functions with an argument `random_seed`."""
+    return [
+        name
+        for name in (*READERS, *sorted(OTHERS))
+        if "random_seed" in inspect.signature(getattr(dps, name)).parameters
+    ]
+
+
+def test_takers_of_seeds_are_found() -> None:
+    assert {"find_map", "predict", "sample_labels", "similarity_matrix"} <= set(takers_of_seeds())
+
+
+@pytest.mark.parametrize("name", takers_of_seeds())
+def test_wrong_seed_is_refused_before_the_rest_is_read(name: str) -> None:
+    function = getattr(dps, name)
+    parameters = inspect.signature(function).parameters.values()
+    needed = {of.name: None for of in parameters if of.default is Parameter.empty}
+    with pytest.raises(ValueError, match=r"^random_seed='1' is no seed; give a non-negative"):
+        function(**needed, random_seed="1")

@@ -116,7 +116,7 @@ def _decide(labels, stats, a, b, members, side, pair, union, log_ratio, rng, acc
 
 @jitted
 def log_joint_ratio(prior, law, block, n_clusters, pair, union):
-    """Log ratio of the posterior of labels and parameters, split to whole, eq. (9.3).
+    """Log ratio of the posterior of labels and parameters, split to whole, see eq. (9.4).
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ def divide_jointly(prior, block, members, anchors, log_shares, pair, side, draw,
     Returns
     -------
     float
-        Log probability of `side`.
+        Log probability of `side`, eq. (9.3).
     """
     n = members.shape[0]
     first, second = np.empty(n), np.empty(n)

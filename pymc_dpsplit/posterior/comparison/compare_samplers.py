@@ -14,7 +14,7 @@ from pymc.model import Model
 from pytensor.graph.basic import Variable
 from scipy.special import logsumexp
 
-from pymc_dpsplit.components.arguments import is_integer, positive_scalar, rows_of
+from pymc_dpsplit.components.arguments import generator_of, is_integer, positive_scalar, rows_of
 from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.finite.finite_mixture import finite_mixture
 from pymc_dpsplit.mixture import DPMixture
@@ -167,6 +167,7 @@ def compare_samplers(
     >>> list(found.table.index), list(found.traces)
     (['dpsplit'], ['dpsplit'])
     """
+    rng = generator_of("random_seed", random_seed)
     rows, component, tested = _checked_data(observed, component, held_out)
     alpha = _checked_alpha(alpha)
     settings = _checked_settings(draws, tune, chains, cores, target_accept)
@@ -176,7 +177,6 @@ def compare_samplers(
         jobs = _jobs(rows, component, alpha, numbers, chosen, weights)
     except ValueError as error:
         raise ValueError(str(error).removeprefix(f"{_NAME}: ")) from None
-    rng = np.random.default_rng(random_seed)
     found, traces = [], {}
     for job in jobs:
         run = _RUNNERS[job.sampler](job.model, settings, int(rng.integers(2**31)))

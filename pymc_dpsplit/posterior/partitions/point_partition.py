@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 from pymc.model import Model
 
-from pymc_dpsplit.components.arguments import check_integer
+from pymc_dpsplit.components.arguments import check_integer, generator_of
 from pymc_dpsplit.posterior.partitions.label_arrays import (
     PartitionDraws,
     labels_of_draws,
@@ -130,7 +130,7 @@ def point_partition(
     """
     check_integer("n_restarts", n_restarts, 0)
     check_integer("max_clusters", 1 if max_clusters is None else max_clusters, 1)
-    rng = np.random.default_rng(random_seed)
+    rng = generator_of("random_seed", random_seed)
     named = resolve_labels(idata, model, var_name, rng)
     chosen = loss_of(loss, named.shape[-1], a)
     draws = partition_draws(named)

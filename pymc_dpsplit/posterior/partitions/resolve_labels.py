@@ -5,6 +5,7 @@ from typing import Any
 import xarray as xr
 from pymc.model import Model
 
+from pymc_dpsplit.components.arguments import generator_of
 from pymc_dpsplit.posterior.partitions.label_arrays import labels_of_draws
 from pymc_dpsplit.posterior.trace.groups import choose_mixture, find_labels
 from pymc_dpsplit.posterior.trace.labels import sample_labels
@@ -35,12 +36,13 @@ def resolve_labels(
     ValueError
         If the trace lacks the mixture, or neither labels nor a model are available.
     """
+    rng = generator_of("random_seed", random_seed)
     if not isinstance(idata, xr.DataTree | xr.Dataset):
         return labels_of_draws(idata)
     name = choose_mixture(idata, var_name)
     model = Model.get_context(error_if_none=False) if model is None else model
     if model is not None:
-        return sample_labels(idata, model=model, var_name=name, random_seed=random_seed)
+        return sample_labels(idata, model=model, var_name=name, random_seed=rng)
     kept = find_labels(idata, name)
     if kept is not None:
         return kept

@@ -7,6 +7,7 @@ import numpy as np
 import xarray as xr
 from pymc.model import Model
 
+from pymc_dpsplit.components.arguments import generator_of
 from pymc_dpsplit.posterior.partitions.point_partition import point_partition
 from pymc_dpsplit.posterior.partitions.resolve_labels import resolve_labels
 from pymc_dpsplit.posterior.plots.axes import axes_or_new
@@ -100,6 +101,7 @@ def plot_clusters(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['cluster 1: 2', 'cluster 0: 1']
     """
+    rng = generator_of("random_seed", random_seed)
     name = choose_mixture(idata, var_name)
     model = Model.get_context(error_if_none=False) if model is None else model
     shown = mean_values(idata, name, model, _DRAWS_AVERAGED)
@@ -111,7 +113,6 @@ def plot_clusters(
         )
     dim = str(shown.values.dims[0])
     if partition is None:
-        rng = np.random.default_rng(random_seed)
         labels = resolve_labels(idata, model, name, rng)
         partition = point_partition(labels, random_seed=rng)
     coord = shown.values.coords.get(dim)

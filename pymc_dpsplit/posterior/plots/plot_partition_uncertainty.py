@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 from pymc.model import Model
 
+from pymc_dpsplit.components.arguments import generator_of
 from pymc_dpsplit.posterior.partitions.partition_uncertainty import partition_uncertainty
 from pymc_dpsplit.posterior.partitions.point_partition import point_partition
 from pymc_dpsplit.posterior.partitions.resolve_labels import resolve_labels
@@ -75,7 +76,7 @@ def plot_partition_uncertainty(
     >>> ax.patches[0].get_data().values
     array([0.5  , 0.125, 0.125])
     """
-    rng = np.random.default_rng(random_seed)
+    rng = generator_of("random_seed", random_seed)
     labels = resolve_labels(idata, model, var_name, rng)
     dim, n_obs = str(labels.dims[-1]), labels.shape[-1]
     found = point_partition(labels, random_seed=rng) if partition is None else partition

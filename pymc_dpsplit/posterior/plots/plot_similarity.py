@@ -9,6 +9,7 @@ from pymc.model import Model
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
+from pymc_dpsplit.components.arguments import generator_of
 from pymc_dpsplit.posterior.partitions.label_arrays import as_labels
 from pymc_dpsplit.posterior.partitions.similarity import similarity_matrix
 from pymc_dpsplit.posterior.plots.axes import axes_or_new
@@ -65,10 +66,9 @@ def plot_similarity(
            [0., 0., 1., 1.],
            [0., 0., 1., 1.]])
     """
+    rng = generator_of("random_seed", random_seed)
     if isinstance(idata, xr.DataTree | xr.Dataset):
-        idata = similarity_matrix(
-            idata, model=model, var_name=var_name, rows=rows, random_seed=random_seed
-        )
+        idata = similarity_matrix(idata, model=model, var_name=var_name, rows=rows, random_seed=rng)
     elif rows is not None:
         raise ValueError("rows is given with a matrix; leave it out, or give the trace.")
     matrix = _checked(idata)

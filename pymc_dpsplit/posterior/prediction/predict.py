@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 from pymc.model import Model
 
-from pymc_dpsplit.components.arguments import check_integer, shown
+from pymc_dpsplit.components.arguments import check_integer, generator_of, shown
 from pymc_dpsplit.components.fixed_hyperparameters import with_values
 from pymc_dpsplit.data.blocks import blocks_of, column_centres
 from pymc_dpsplit.moves.patterns import patterns_of
@@ -135,6 +135,7 @@ def predict(
     >>> found["membership_probability"].dims
     ('new_row', 'x_reference_cluster')
     """
+    rng = generator_of("random_seed", random_seed)
     model = model_given(model)
     mixture = mixture_in(model, var_name)
     posterior = recorded_posterior(idata, mixture)
@@ -150,7 +151,6 @@ def predict(
     groups = [
         (present, where, rows.values) for present, where in patterns_of(np.isnan(rows.values))
     ]
-    rng = np.random.default_rng(random_seed)
     of_centre: Any = None
     for place, draw in zip(places, draws_of(posterior, mixture, model, places), strict=True):
         if draw.rows is not of_centre:

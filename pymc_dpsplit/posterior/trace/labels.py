@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 from pymc.model import Model
 
+from pymc_dpsplit.components.arguments import generator_of
 from pymc_dpsplit.components.fixed_hyperparameters import with_values
 from pymc_dpsplit.data.blocks import column_centres
 from pymc_dpsplit.moves.partition_law import dirichlet_process
@@ -96,6 +97,7 @@ def sample_labels(
     >>> dps.sample_labels(idata, model=model, random_seed=1).shape
     (2, 20, 3)
     """
+    rng = generator_of("random_seed", random_seed)
     model = model_given(model)
     mixture = mixture_in(model, var_name)
     kept = find_labels(idata, mixture.name)
@@ -103,7 +105,6 @@ def sample_labels(
     if kept is not None:
         return _as_labels(kept.to_numpy(), kept, mixture, model)
     posterior = recorded_posterior(idata, mixture)
-    rng = np.random.default_rng(random_seed)
     draws = draws_of(posterior, mixture, model, all_places(posterior))
     drawn = [redraw(draw, mixture, rng).labels for draw in draws]
     labels = np.reshape(drawn, (posterior.sizes["chain"], posterior.sizes["draw"], -1))
