@@ -6,7 +6,7 @@ describes the kernel operations that the file must also contain.
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -174,6 +174,25 @@ class ComponentFamily(ABC):
         """
         return {}
 
+    def own_coords(
+        self, name: str, feature_names: Sequence[Any] | None
+    ) -> dict[str, Sequence[Any]]:
+        """Return coordinates of the axes of `own_dims`, where they are known.
+
+        Parameters
+        ----------
+        name : str
+            Name of a parameter.
+        feature_names : sequence, optional
+            Names of the D features, if they have any.
+
+        Returns
+        -------
+        dict
+            Name of the axis to its coordinate; by default empty.
+        """
+        return {}
+
     def shape_of(self, name: str, ndim: int, n_features: int) -> tuple[int, ...]:
         """Return the shape of a parameter of one cluster, or of a hyperparameter.
 
@@ -330,6 +349,21 @@ class ComponentFamily(ABC):
     ) -> dict[str, np.ndarray]:
         """Return the cluster parameters (K, ...) of some features, see `restrict`."""
         return take_features(parameters, self.parameters, features, n_before=1)
+
+    def of_features(self, features: np.ndarray) -> Self:
+        """Return the family of rows cut to some features, for what `restrict` returns.
+
+        Parameters
+        ----------
+        features : ndarray of int, shape (D',)
+            Distinct features, ascending.
+
+        Returns
+        -------
+        ComponentFamily
+            By default itself.
+        """
+        return self
 
     @abstractmethod
     def draw_base(
