@@ -314,6 +314,11 @@ def _checked_max_clusters(
 def _checked_alpha(alpha: Any, model: Model) -> Variable:
     """Return alpha as a scalar of the graph."""
     if not isinstance(alpha, Variable):
+        if alpha is None:
+            raise ValueError(
+                "alpha=None is no concentration; give a positive number, or a variable such as "
+                'pm.Gamma("alpha", 2, 4).'
+            )
         if isinstance(alpha, str | bytes):
             raise ValueError(f"alpha={shown(alpha)} is a string; give a positive number.")
         return pt.constant(positive_scalar("alpha", alpha))

@@ -79,7 +79,12 @@ class ComponentFamily(ABC):
             cls.__init__ = constructor_of(cls.requirements)  # type: ignore[method-assign]
 
     def __repr__(self) -> str:
-        inside = ", ".join(f"{name}={value!r}" for name, value in self.hyperparameters.items())
+        # A number of NumPy is shown as a plain one.
+        plain = {
+            name: value.item() if isinstance(value, np.generic) else value
+            for name, value in self.hyperparameters.items()
+        }
+        inside = ", ".join(f"{name}={value!r}" for name, value in plain.items())
         return f"{type(self).__name__}({inside})"
 
     @classmethod

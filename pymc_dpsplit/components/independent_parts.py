@@ -37,6 +37,11 @@ class IndependentParts(ComponentFamily):
     def _known_order(self) -> ColumnOrder:
         return self._order or ColumnOrder()
 
+    def columns_in_data(self, n_features: int) -> dict[str, np.ndarray]:
+        """Return the positions in the data of the columns of each part."""
+        positions = self._known_order.inward(np.arange(n_features))
+        return {part.name: positions[part.start : part.stop] for part in self._parts(n_features)}
+
     def _parts(self, n_features: int) -> list[Part]:
         """Return the parts with their columns, for rows of D = `n_features`.
 

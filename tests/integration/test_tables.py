@@ -39,7 +39,7 @@ def sampled(frame: pd.DataFrame, **options: Any) -> tuple[pm.Model, xr.DataTree]
     with pm.Model(coords=options.pop("coords", None)) as model:
         dps.DPMixture("x", 1.0, dps.Product(**PARTS), observed=frame, **options)
         idata = pm.sample(
-            draws=30, tune=20, chains=1, cores=1, random_seed=1, progressbar=False,
+            draws=15, tune=10, chains=1, cores=1, random_seed=1, progressbar=False,
             compute_convergence_checks=False,
         )  # fmt: skip
     return model, idata
