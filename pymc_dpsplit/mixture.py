@@ -1,7 +1,7 @@
 """`DPMixture`: declare a Dirichlet-process mixture in a PyMC model."""
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,13 @@ from pytensor.tensor.random.variable import shared_rng
 from pymc_dpsplit.components.arguments import is_integer, positive_scalar, shown
 from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.variables import MissingEntries, MixtureRows, RandomMeasure
+from pymc_dpsplit.variables.dims import (
+    add_names,
+    checked_dims,
+    entries_of,
+    feature_dims,
+    number_of_rows,
+)
 from pymc_dpsplit.variables.hyperparameters import (
     as_real_tensor,
     checked_hyperparameters,
@@ -22,6 +29,7 @@ from pymc_dpsplit.variables.hyperparameters import (
     refuse_foreign_rvs,
 )
 from pymc_dpsplit.variables.measure import ROLES
+from pymc_dpsplit.variables.names import Names, names_in
 from pymc_dpsplit.variables.observed import (
     Observed,
     lengths_of,
@@ -40,7 +48,6 @@ _MOST_BYTES = 2**28
 _MOST_OBSERVATIONS = np.iinfo(np.int32).max
 # The same if other variables depend on every cluster, so that all must be recorded.
 _LEAST_ROWS_NEEDED, _BYTES_PER_DRAW_NEEDED = 128, 2**15
-_RESERVED_DIMS = ("chain", "draw", "__sample__")
 
 
 def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
@@ -84,7 +91,10 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
         is latent.
     dims : str or sequence of str, optional
         Names of the dimensions of `observed`, or of the latent variable.  Parameters share the
-        dimension of features; by default it is ``{name}_feature``.
+        dimension of features; by default it is ``{name}_feature``.  Names of the columns and rows
+        of a frame, and coordinates of a DataArray, become coordinates of the model, unless it has
+        other ones; the dimensions are then by default those of the DataArray, or ``{name}_row``
+        and ``{name}_feature``.
     shape : int or sequence of int, optional
         Shape of the latent variable, if `dims` does not determine it.  With `observed` it must
         equal the shape of the data.
@@ -141,7 +151,8 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
     ['alpha', 'x_n_clusters', 'x_new_weight', 'x_weights', 'x_mu', 'x_sigma']
     """
     model = _current_model(name)
-    dims = _names_of(dims)
+    names = Names() if isinstance(observed, Variable) else names_in(observed)
+    dims = entries_of(dims)
     try:
         _check_component(component)
         data = _checked_data(observed, component, shape, dims, model)
@@ -153,7 +164,7 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
         needs_all = data.is_labelled or bool(rvs_in_graph(inputs[1:]))
         grows = may_grow(observed) and not data.is_labelled
         n_rows_kept = _checked_max_clusters(max_clusters, component, data.shape, needs_all, grows)
-        data_dims = _checked_dims(dims, data.shape, component, model)
+        data_dims = checked_dims(dims, data.shape, component, names, name, model)
         _check_names(name, component, data, model)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
@@ -164,13 +175,14 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
     op = RandomMeasure(target, bare, n_obs, n_features, n_rows_kept, data.is_labelled)
     concentration, *hyperparameters = inputs
     measure = op.make_node(_new_rng(), *inputs).outputs[1:]
+    add_names(data_dims, names, model)
     _register_measure(name, measure, data_dims, model)
     occupied = measure[: op.n_measure]
     given = [concentration, *occupied, *hyperparameters]
     extra = _extras(name, data, measure, given, bare, data_dims, model)
     is_latent = data.values is None
     rows = MixtureRows(target, bare, n_features, data.dtype, is_latent, tuple(extra))
-    x: Any = rows(_new_rng(), _number_of_rows(data, data_dims, model), *given, *extra.values())
+    x: Any = rows(_new_rng(), number_of_rows(data, data_dims, model), *given, *extra.values())
     if is_latent:
         return model.register_rv(x, name, dims=data_dims)
     return register_observed(x, name, data, data_dims, model)
@@ -189,13 +201,6 @@ def _current_model(name: Any) -> Model:
     if not isinstance(name, str) or not name:
         raise ValueError(f"name={name!r} is not a name; give a non-empty string.")
     return model
-
-
-def _names_of(dims: Any) -> tuple[Any, ...] | None:
-    """Entries of `dims`, read once."""
-    is_several = isinstance(dims, Iterable) and np.iterable(dims)  # an array of no axes is not
-    is_one = isinstance(dims, str | bytes | Variable) or not is_several
-    return None if dims is None else (dims,) if is_one else tuple(dims)
 
 
 def _check_component(component: Any) -> None:
@@ -309,6 +314,11 @@ def _checked_max_clusters(
 def _checked_alpha(alpha: Any, model: Model) -> Variable:
     """Return alpha as a scalar of the graph."""
     if not isinstance(alpha, Variable):
+        if alpha is None:
+            raise ValueError(
+                "alpha=None is no concentration; give a positive number, or a variable such as "
+                'pm.Gamma("alpha", 2, 4).'
+            )
         if isinstance(alpha, str | bytes):
             raise ValueError(f"alpha={shown(alpha)} is a string; give a positive number.")
         return pt.constant(positive_scalar("alpha", alpha))
@@ -321,41 +331,6 @@ def _checked_alpha(alpha: Any, model: Model) -> Variable:
     if not rvs_in_graph(alpha):
         positive_scalar("alpha", alpha.eval())
     return tensor.reshape(()) if tensor.type.ndim else tensor
-
-
-def _checked_dims(
-    dims: Any, shape: tuple[int, int], component: ComponentFamily, model: Model
-) -> tuple[str, ...] | None:
-    if dims is None:
-        return None
-    names = tuple(dims)
-    lengths = shape[: component.row_ndim + 1]
-    if len(names) != len(lengths) or not all(isinstance(dim, str) for dim in names):
-        wanted = "two names" if component.row_ndim else "one name"
-        raise ValueError(
-            f"dims={shown(dims)} must name each dimension of observed (shape {lengths}); give "
-            f"{wanted}."
-        )
-    if len(set(names)) != len(names):
-        raise ValueError(f"dims={dims!r} names a dimension twice; give each its own name.")
-    twins = [(f"{dim}_bis", length) for dim, length in zip(names[1:], lengths[1:], strict=True)]
-    for dim, length in [*zip(names, lengths, strict=True), *twins]:
-        _check_dim(dim, length, model)
-    return names
-
-
-def _check_dim(dim: str, length: int, model: Model) -> None:
-    if dim in _RESERVED_DIMS or model.named_vars.tree_contains(dim):
-        raise ValueError(
-            f"dims holds {dim!r}, which is taken by ArviZ or by a variable of the model; give "
-            "the dimension another name."
-        )
-    known = model.dim_lengths.get(dim)
-    if known is not None and int(known.eval()) != length:
-        raise ValueError(
-            f"dims: dimension {dim!r} has length {int(known.eval())} in the model, but observed "
-            f"has {length} there; make the coords and the data agree."
-        )
 
 
 def _check_names(name: str, component: ComponentFamily, data: Observed, model: Model) -> None:
@@ -376,27 +351,6 @@ def _check_names(name: str, component: ComponentFamily, data: Observed, model: M
             )
 
 
-def _number_of_rows(data: Observed, dims: tuple[str, ...] | None, model: Model) -> Any:
-    """Return the number of rows as an expression, which changes with the data."""
-    if dims is not None and dims[0] in model.dim_lengths:
-        return model.dim_lengths[dims[0]]
-    return data.shape[0] if data.values is None else data.values.shape[0]
-
-
-def _feature_dims(
-    name: str, n_features: int, data_dims: tuple[str, ...] | None, model: Model
-) -> tuple[str, str]:
-    """Return the dimensions of features, adding missing ones to the model."""
-    feature = f"{model.name_for(name)}_feature" if data_dims is None else data_dims[1]
-    if feature not in model.coords:
-        model.add_coord(feature, range(n_features))
-    twin = f"{feature}_bis"
-    if twin not in model.coords:
-        labels = model.coords[feature]
-        model.add_coord(twin, range(n_features) if labels is None else labels)
-    return feature, twin
-
-
 def _register_measure(
     name: str, measure: Sequence[Variable], data_dims: tuple[str, ...] | None, model: Model
 ) -> None:
@@ -406,12 +360,14 @@ def _register_measure(
     model.add_coord(cluster, range(op.max_clusters))
     features: tuple[str, ...] = ()
     if op.component.row_ndim:
-        features = _feature_dims(name, op.n_features, data_dims, model)
+        features = feature_dims(name, op.n_features, data_dims, model)
     dims: dict[str, tuple[str, ...] | None] = {"weights": (cluster,)}
     for key, ndim in op.component.parameters.items():
         own = {f"{op.target}_{dim}": of for dim, of in op.component.own_dims(key).items()}
-        for dim, length in own.items():
-            model.add_coord(dim, range(length))
+        feature_names = model.coords[features[0]] if features else None
+        known = op.component.own_coords(key, feature_names)
+        for (dim, length), own_dim in zip(own.items(), op.component.own_dims(key), strict=True):
+            model.add_coord(dim, known.get(own_dim, range(length)))
         dims[key] = (cluster, *features[:ndim], *own)
     dims["labels"] = data_dims and data_dims[:1]
     for rv, role in zip(measure, op.roles, strict=True):

@@ -1,6 +1,7 @@
 """Tables with columns of different kinds: assign columns to parts, and encode them as numbers."""
 
 from collections.abc import Mapping, Sequence
+from datetime import date, time, timedelta
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,16 @@ from pymc_dpsplit.components.arguments import (
 )
 from pymc_dpsplit.components.component_family import ComponentFamily
 
+_DATES = (date, time, timedelta, np.datetime64, np.timedelta64)
+
 
 def is_table(observed: Any) -> bool:
     """Return whether data have named columns: a data frame, or a mapping of names to columns."""
     return isinstance(observed, Mapping) or hasattr(observed, "columns")
 
 
-def _names_of(table: Any) -> list[Any]:
+def names_of(table: Any) -> list[Any]:
+    """Return the names of the columns of a table."""
     return list(table.columns) if hasattr(table, "columns") else list(table)
 
 
@@ -50,7 +54,7 @@ def columns_of_parts(
         If parts and columns do not match.
     """
     if columns is None:
-        is_named = table is not None and is_table(table) and set(parts) <= set(_names_of(table))
+        is_named = table is not None and is_table(table) and set(parts) <= set(names_of(table))
         if not is_named:
             return None
         columns = {part: part for part in parts}
@@ -87,7 +91,7 @@ def _differ(keys: list[Any]) -> bool:
 
 
 def _refuse_difference(taken: list[Any], table: Any) -> None:
-    known = _names_of(table) if is_table(table) else range(np.shape(table)[-1])
+    known = names_of(table) if is_table(table) else range(np.shape(table)[-1])
     unknown = [column for column in taken if column not in known]
     if unknown:
         raise ValueError(f"columns names {unknown[0]!r}, which observed does not have; rename it.")
@@ -99,8 +103,19 @@ def _refuse_difference(taken: list[Any], table: Any) -> None:
         )
 
 
-def array_of_rows(observed: Any) -> np.ndarray:
-    """Read rows (N, D) of any type, such as strings among numbers; NaN where masked.
+def table_of_rows(observed: Any, names: Sequence[Any] | None) -> dict[Any, np.ndarray]:
+    """Read an array of rows (N, D) of any type, such as strings among numbers, as a table.
+
+    Parameters
+    ----------
+    observed : array-like
+    names : sequence, optional
+        Names of the columns; by default, and if they are of another number, their positions.
+
+    Returns
+    -------
+    dict
+        Name to column, NaN where masked.
 
     Raises
     ------
@@ -112,52 +127,54 @@ def array_of_rows(observed: Any) -> np.ndarray:
         raise ValueError(f"observed {with_remedy(fault, 'give rows of one length')}.")
     array = np.asarray(array)
     refuse_shape(array.shape, 1)
-    return array
+    width = array.shape[1]
+    keys = names if names is not None and len(names) == width else range(width)
+    return dict(zip(keys, array.T, strict=True))
 
 
-def _column(table: Any, key: Any) -> Any:
-    return table[key] if is_table(table) else table[:, key]
+def array_of_column(column: Any, key: Any) -> np.ndarray:
+    """Return the values of a column, NaN where masked.
 
-
-def _array_of_column(column: Any, key: Any) -> np.ndarray:
-    """Values of a column; NaN where masked."""
+    Raises
+    ------
+    ValueError
+        If rows differ in length, or values are dates or durations.
+    """
     if isinstance(column, np.ma.MaskedArray):
         column = without_mask(column)
     try:
-        return np.asarray(column)
+        values = np.asarray(column)
     except Exception as error:  # ragged, or whatever a type raises
         raise ValueError(
             f"observed has a column {key!r} that is no array ({type(error).__name__}); give one "
             "value in each row."
         ) from None
+    refuse_dates(values, key)
+    return values
 
 
-def _is_numeric(values: np.ndarray) -> bool:
+def refuse_dates(values: np.ndarray, key: Any) -> None:
+    """Refuse a column of dates, times or durations."""
+    entries = values.flat if values.dtype.kind == "O" else ()
+    first = next((entry for entry in entries if not is_missing(entry)), None)
+    is_date = isinstance(first, _DATES) or hasattr(first, "to_timestamp")  # a period of pandas
+    if values.dtype.kind in "Mm" or is_date:
+        raise ValueError(
+            f"observed has a column {key!r} of dates or durations, which no family takes; give "
+            "numbers, such as days since the first of them."
+        )
+
+
+def is_numeric(values: np.ndarray) -> bool:
+    """Return whether the type of an array is numeric."""
     return values.dtype.kind in "iuf"
 
 
-def columns_by_kind(table: Any) -> dict[str, list[Any]]:
-    """Sort the columns of a table into ``numeric``, ``count`` and ``category``.
-
-    Parameters
-    ----------
-    table : frame or mapping
-
-    Returns
-    -------
-    dict
-        Kind to names of columns; kinds without columns are omitted.
-    """
-    kinds: dict[str, list[Any]] = {"numeric": [], "count": [], "category": []}
-    for key in _names_of(table):
-        values = _array_of_column(_column(table, key), key)
-        if not _is_numeric(values):
-            kinds["category"].append(key)
-        elif values.dtype.kind == "f" or (values < 0).any():
-            kinds["numeric"].append(key)
-        else:
-            kinds["count"].append(key)
-    return {kind: keys for kind, keys in kinds.items() if keys}
+def categories_declared(column: Any) -> list[Any] | None:
+    """Return the categories of a column that declares them, as pandas and polars can."""
+    declared: Any = getattr(getattr(column, "dtype", None), "categories", None)
+    # Not those of a categorical of polars, which are shared by all columns of a process.
+    return list(declared) if hasattr(declared, "__len__") else None
 
 
 def encoded_columns(
@@ -170,7 +187,7 @@ def encoded_columns(
 
     Parameters
     ----------
-    table : frame, mapping or array-like
+    table : frame or mapping
     columns : mapping
         Name of each part to its columns.
     families : mapping
@@ -192,15 +209,17 @@ def encoded_columns(
         columns differ in length.
     """
     found, known = [], dict(categories)
-    parts = [(part, key, _column(table, key)) for part, keys in columns.items() for key in keys]
-    arrays = [_array_of_column(column, key) for _, key, column in parts]
+    parts = [(part, key, table[key]) for part, keys in columns.items() for key in keys]
+    arrays = [array_of_column(column, key) for _, key, column in parts]
     lengths = {values.shape for values in arrays}
     if len(lengths) != 1 or arrays[0].ndim != 1:
         raise ValueError(
             f"observed has columns of shapes {sorted(lengths)}; give columns of one length."
         )
     for (part, key, column), values in zip(parts, arrays, strict=True):
-        if values.dtype.kind == "b" or _is_numeric(values):
+        is_named = key in known or categories_declared(column) is not None
+        is_coded = families[part].takes_categories and is_named
+        if not is_coded and (values.dtype.kind == "b" or is_numeric(values)):
             found.append(np.asarray(values, np.float64))
         elif not families[part].takes_categories:
             found.append(_as_numbers(values, key, part, families[part]))
@@ -225,10 +244,10 @@ def _as_numbers(values: np.ndarray, key: Any, part: str, family: ComponentFamily
 
 
 def _number(value: Any) -> float:
-    return float("nan") if _is_missing(value) else float(value)
+    return float("nan") if is_missing(value) else float(value)
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
     """Return whether an entry is None, NaN, NaT or the missing value of pandas."""
     return value is None or str(value) in {"nan", "NaN", "NaT", "<NA>"}
 
@@ -238,10 +257,9 @@ def _codes(column: Any, key: Any, known: Sequence[Any] | None) -> tuple[Sequence
     if isinstance(column, np.ma.MaskedArray):
         column = without_mask(column)
     values = np.asarray(column, object)
-    is_there = np.array([not _is_missing(value) for value in values.flat], bool)
+    is_there = np.array([not is_missing(value) for value in values.flat], bool)
     if known is None:
-        declared = getattr(getattr(column, "dtype", None), "categories", None)
-        known = _categories(values[is_there], key) if declared is None else list(declared)
+        known = categories_declared(column) or sorted_categories(values[is_there], key)
     code_of = {category: code for code, category in enumerate(known)}
     strangers = [value for value in values[is_there] if not _is_among(value, code_of)]
     if strangers:
@@ -254,8 +272,14 @@ def _codes(column: Any, key: Any, known: Sequence[Any] | None) -> tuple[Sequence
     return known, codes
 
 
-def _categories(values: np.ndarray, key: Any) -> list[Any]:
-    """Different values of a column, in order."""
+def sorted_categories(values: np.ndarray, key: Any) -> list[Any]:
+    """Return the different values of a column, in order.
+
+    Raises
+    ------
+    ValueError
+        If they have no order.
+    """
     try:
         return sorted(set(values))
     except TypeError:  # numbers among strings, or lists
@@ -264,6 +288,30 @@ def _categories(values: np.ndarray, key: Any) -> list[Any]:
             f"observed has values of type {kinds} in column {key!r}, which have no order; give "
             "strings or numbers, not both."
         ) from None
+
+
+def coordinate_of_categories(
+    several: Sequence[Sequence[Any] | None], n_categories: int
+) -> list[str] | None:
+    """Return the names of the categories that columns share, None if they do not.
+
+    Parameters
+    ----------
+    several : sequence
+        The categories of each column, None if they are codes.
+    n_categories : int
+        Number of codes; categories above them do not occur.
+
+    Returns
+    -------
+    list of str or None
+    """
+    first, *others = several
+    is_shared = first is not None and all(other == first for other in others)
+    is_long_enough = first is not None and len(first) >= n_categories
+    if first is None or not is_shared or not is_long_enough:
+        return None
+    return [str(category) for category in first[:n_categories]]
 
 
 def _is_among(value: Any, known: Mapping[Any, int]) -> bool:

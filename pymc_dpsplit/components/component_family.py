@@ -6,7 +6,7 @@ describes the kernel operations that the file must also contain.
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -82,7 +82,12 @@ class ComponentFamily(ABC):
             cls.__init__ = constructor_of(cls.requirements)  # type: ignore[method-assign]
 
     def __repr__(self) -> str:
-        inside = ", ".join(f"{name}={value!r}" for name, value in self.hyperparameters.items())
+        # A number of NumPy is shown as a plain one.
+        plain = {
+            name: value.item() if isinstance(value, np.generic) else value
+            for name, value in self.hyperparameters.items()
+        }
+        inside = ", ".join(f"{name}={value!r}" for name, value in plain.items())
         return f"{type(self).__name__}({inside})"
 
     @classmethod
@@ -175,6 +180,25 @@ class ComponentFamily(ABC):
         """Return name to length of the axes that a (hyper)parameter has after those of length D.
 
         The default is none.  In a trace the name of an axis is prefixed by that of the mixture.
+        """
+        return {}
+
+    def own_coords(
+        self, name: str, feature_names: Sequence[Any] | None
+    ) -> dict[str, Sequence[Any]]:
+        """Return coordinates of the axes of `own_dims`, where they are known.
+
+        Parameters
+        ----------
+        name : str
+            Name of a parameter.
+        feature_names : sequence, optional
+            Names of the D features, if they have any.
+
+        Returns
+        -------
+        dict
+            Name of the axis to its coordinate; by default empty.
         """
         return {}
 
@@ -334,6 +358,21 @@ class ComponentFamily(ABC):
     ) -> dict[str, np.ndarray]:
         """Return the cluster parameters (K, ...) of some features, see `restrict`."""
         return take_features(parameters, self.parameters, features, n_before=1)
+
+    def of_features(self, features: np.ndarray) -> Self:
+        """Return the family of rows cut to some features, for what `restrict` returns.
+
+        Parameters
+        ----------
+        features : ndarray of int, shape (D',)
+            Distinct features, ascending.
+
+        Returns
+        -------
+        ComponentFamily
+            By default itself.
+        """
+        return self
 
     @abstractmethod
     def draw_base(

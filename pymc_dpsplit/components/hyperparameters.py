@@ -93,7 +93,8 @@ def _bound(
     try:
         bound = names.bind(*values, **named).arguments
     except TypeError as fault:
-        raise TypeError(f"{family}: {fault}; give {family}({', '.join(requirements)}).") from None
+        remedy = f"give {family}({', '.join(requirements)}), or {family}.from_data(observed)"
+        raise TypeError(f"{family}: {fault}; {remedy}.") from None
     for name, value in bound.items():
         if requirements[name].is_number and hasattr(value, "owner"):
             raise ValueError(

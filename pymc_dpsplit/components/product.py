@@ -5,26 +5,27 @@ part is a family with its own columns.  The kernels are in `pair`, and `columns`
 """
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from pymc_dpsplit.components.arguments import shown
-from pymc_dpsplit.components.categorical import Categorical
+from pymc_dpsplit.components.column_kinds import FAMILY_OF_KIND, kinds_of_columns
+from pymc_dpsplit.components.column_order import keys_of, order_of
 from pymc_dpsplit.components.columns import (
-    array_of_rows,
-    columns_by_kind,
     columns_of_parts,
+    coordinate_of_categories,
     encoded_columns,
     is_table,
+    names_of,
+    table_of_rows,
 )
-from pymc_dpsplit.components.component_family import ComponentFamily, Values
+from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.components.diag_normal import DiagNormal
+from pymc_dpsplit.components.independent_parts import IndependentParts
 from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
-from pymc_dpsplit.components.pair import PairPrior
-from pymc_dpsplit.components.parts import Part, joined, named_faults, width_of, within
-from pymc_dpsplit.components.poisson import Poisson
+from pymc_dpsplit.components.parts import Part, joined, named_faults
 
 
 def _refuse_parts(parts: Mapping[str, Any]) -> None:
@@ -52,7 +53,7 @@ def _refuse_parts(parts: Mapping[str, Any]) -> None:
             raise ValueError(f"{name} is itself a product; give its parts to this one directly.")
 
 
-class Product(ComponentFamily):
+class Product(IndependentParts):
     """Clusters of rows with columns of different kinds, each kind with its own family.
 
     The parts of a row are independent given the cluster: the density of a row is the product of the
@@ -81,8 +82,11 @@ class Product(ComponentFamily):
     Names of hyperparameters and cluster parameters are prefixed by the name of their part:
     ``x_height_mu`` in the trace of a mixture ``x`` with a part ``height``.  In a `Categorical` part
     strings become codes in alphabetical order, and pandas categories in their own order; booleans
-    become zeros and ones.  Entries may be missing if the part allows it.  `pm.Data` and
-    `pm.set_data` take numbers, with columns in the order of the parts.
+    become zeros and ones.  Entries may be missing if the part allows it.
+
+    The trace keeps the columns in the order of the data, whatever the order of the parts.
+    `pm.Data` and `pm.set_data` take numbers without names: in the order of the frame of
+    `from_data`, at the positions that `columns` gives, or else in the order of the parts.
 
     Examples
     --------
@@ -94,14 +98,14 @@ class Product(ComponentFamily):
     Product(height=Normal(mu0=170.0, kappa0=0.1, a0=2.0, b0=100.0), visits=Poisson(a0=1.0, b0=0.5))
     """
 
-    row_ndim: ClassVar[int] = 1
-
     def __init__(self, columns: Mapping[str, Any] | None = None, /, **parts: Any) -> None:
         _refuse_parts(parts)
         self.families: dict[str, ComponentFamily] = dict(parts)
         self.columns = columns_of_parts(columns, parts)
         self.categories: dict[Any, Sequence[Any]] = {}
-        self._widths: dict[str, int] | None = None
+        # Names of the columns in the order of the data; those of `from_data` until data are read.
+        self._names: list[Any] | None = None
+        self._names_expected: list[Any] | None = None
         self._describe()
 
     def _describe(self) -> None:
@@ -125,17 +129,33 @@ class Product(ComponentFamily):
         return f"Product({parts})"
 
     @classmethod
-    def from_data(cls, observed: Any) -> "Product":
+    def from_data(cls, observed: Any, kinds: Mapping[Any, str] | None = None) -> "Product":
         """Return a product with a part for each kind of column, with weak default priors.
 
-        In a data frame, columns of floats, and of integers some of which are negative, form the
-        part ``numeric``, a `DiagNormal`; other columns of integers ``count``, a `Poisson`; columns
-        of strings, categories and booleans ``category``, a `Categorical`.  An array is a
-        single part ``numeric``.
+        A part is named for its kind.  What an entry is counts, not its type, so that integers with
+        missing entries, which pandas turns into floats, have the kind that they have without:
+
+        ``binary``
+            Booleans, and numbers that are all 0 or 1; a `Bernoulli`.
+        ``category``
+            Strings and categories; a `Categorical`.
+        ``count``
+            Whole numbers from 0 with a mean of at most 30; a `Poisson`.
+        ``overdispersed``
+            Such numbers with a variance above 10 times their mean; a `NegativeBinomial`.
+        ``numeric``
+            All other numbers, also whole ones with a larger mean, for which a normal distribution
+            has the freer variance; a `DiagNormal`.
+
+        The choice is logged.  An array is a single part ``numeric``.
 
         Parameters
         ----------
         observed : data frame, dict of columns, or array-like of shape (N, D)
+        kinds : dict, optional
+            Column to its kind where it should be another one, such as
+            ``{"body_mass_g": "numeric"}``.  Numbers of the kind ``category`` are not codes but
+            names of categories.  Columns of an array are given by position.
 
         Returns
         -------
@@ -144,7 +164,8 @@ class Product(ComponentFamily):
         Raises
         ------
         ValueError
-            If the data are empty, infinite, or all entries of a column are missing.
+            If the data are empty, infinite, or all entries of a column are missing; if a column
+            contains dates, or not what its kind in `kinds` requires.
 
         Examples
         --------
@@ -153,101 +174,53 @@ class Product(ComponentFamily):
         >>> frame = pd.DataFrame({"visits": [0, 3, 1], "colour": ["red", "blue", "red"]})
         >>> list(dps.Product.from_data(frame).families)
         ['count', 'category']
+        >>> dps.Product.from_data(frame, kinds={"visits": "numeric"}).columns
+        {'numeric': ['visits'], 'category': ['colour']}
         """
         if not is_table(observed):
-            return cls(numeric=DiagNormal.from_data(observed))
-        kinds: dict[str, Any] = {"numeric": DiagNormal, "count": Poisson, "category": Categorical}
-        columns = columns_by_kind(observed)
-        rows, _ = encoded_columns(observed, columns, kinds, {})
+            if kinds is None:
+                return cls(numeric=DiagNormal.from_data(observed))
+            observed = table_of_rows(observed, None)
+        columns, categories = kinds_of_columns(observed, kinds)
+        rows, _ = encoded_columns(observed, columns, FAMILY_OF_KIND, categories)
         parts, start = {}, 0
         for kind, keys in columns.items():
-            parts[kind] = kinds[kind].from_data(rows[:, start : start + len(keys)])
+            with named_faults(kind):
+                parts[kind] = FAMILY_OF_KIND[kind].from_data(rows[:, start : start + len(keys)])
             start += len(keys)
-        return cls(columns, **parts)
+        product = cls(columns, **parts)
+        product.categories = categories
+        product._names_expected = names_of(observed)
+        return product
 
     def read_table(self, observed: Any) -> tuple["Product", Any]:
-        if not is_table(observed) and self.columns is None:
-            return self, observed
-        observed = observed if is_table(observed) else array_of_rows(observed)
+        if not is_table(observed):
+            if self.columns is None:
+                return self, observed
+            observed = table_of_rows(observed, self._names or self._names_expected)
         columns = columns_of_parts(self.columns, self.families, observed)
         if columns is None:
             columns = self._columns_in_order(observed)
         rows, categories = encoded_columns(observed, columns, self.families, self.categories)
         read = copy.copy(self)
-        read.categories = categories
+        read.categories, read.columns = categories, columns
         read._widths = {name: len(keys) for name, keys in columns.items()}
-        return read, rows
+        read._names = self._names or names_of(observed)
+        read._order = order_of(keys_of(columns), read._names)
+        return read, read._order.outward(rows)
 
     def _columns_in_order(self, table: Any) -> dict[str, list[Any]]:
-        keys = list(table.columns) if hasattr(table, "columns") else list(table)
+        keys = names_of(table)
         return {part.name: keys[part.start : part.stop] for part in self._parts(len(keys))}
 
     def warning_for(self, rows: np.ndarray) -> str | None:
         """Return the first warning of a part about its columns, with the name of the part."""
+        rows = self._known_order.inward(rows)
         for part in self._parts(rows.shape[1]):
             warning = part.family.warning_for(rows[:, part.start : part.stop])
             if warning is not None:
                 return f"part {part.name!r}: {warning}"
         return None
-
-    def _parts(self, n_features: int) -> list[Part]:
-        """Return the parts with their columns, for rows of D = `n_features`.
-
-        Raises
-        ------
-        ValueError
-            If the columns cannot be assigned to the parts.
-        """
-        widths = self._widths or self._declared_widths()
-        open_parts = [name for name, width in widths.items() if width is None]
-        if len(open_parts) > 1:
-            raise ValueError(
-                f"columns: nothing says which are those of {open_parts[0]!r} and which of "
-                f"{open_parts[1]!r}; name them, as in "
-                f'Product({{"{open_parts[0]}": [0, 1], "{open_parts[1]}": [2]}}, ...).'
-            )
-        rest = n_features - sum(width or 0 for width in widths.values())
-        if (rest != 0 and not open_parts) or (rest < 1 and open_parts):
-            raise ValueError(
-                f"observed has {n_features} columns, but the parts of the product have "
-                f"{n_features - rest}{' and at least one more' if open_parts else ''}; give each "
-                "column a part."
-            )
-        stops = np.cumsum([rest if width is None else width for width in widths.values()])
-        starts = [0, *stops[:-1]]
-        return [
-            Part(name, family, int(start), int(stop))
-            for (name, family), start, stop in zip(
-                self.families.items(), starts, stops, strict=True
-            )
-        ]
-
-    def _declared_widths(self) -> dict[str, int | None]:
-        if self.columns is not None:
-            return {name: len(keys) for name, keys in self.columns.items()}
-        widths = {}
-        for name, family in self.families.items():
-            with named_faults(name):
-                widths[name] = family.declared_features()
-        return widths
-
-    def _present(
-        self, values: Mapping[str, Any], names: str, n_before: int
-    ) -> Iterator[tuple[Part, dict[str, Any]]]:
-        """Yield the parts that have values, with these; `restrict` may have removed other parts.
-
-        `names` is the attribute of the family that lists the names of the values, and `n_before`
-        the number of axes before those of length D.
-        """
-        start = 0
-        for name, family in self.families.items():
-            known = getattr(family, names)
-            ndims = known() if callable(known) else known
-            own = Part(name, family, 0, 0).own(values, ndims)
-            if own:
-                width = width_of(own, ndims, n_before) if family.row_ndim else 1
-                yield Part(name, family, start, start + width), own
-                start += width
 
     def with_hyperparameters(self, values: Mapping[str, Any]) -> "Product":
         copied = copy.copy(self)
@@ -267,11 +240,16 @@ class Product(ComponentFamily):
         for_n_features.families = {
             part.name: part.family.for_n_features(part.width) for part in parts
         }
+        if self._order is None:
+            keys, names = keys_of(self.columns), self._names_expected
+            for_n_features._order = order = order_of(keys, names)
+            for_n_features._names = names or order.names_outward(keys)
         for_n_features._describe()
         return for_n_features
 
     def validate_rows(self, rows: np.ndarray) -> "Product":
         suited = self.for_n_features(rows.shape[1])
+        rows = suited._known_order.inward(rows)
         for part in suited._parts(rows.shape[1]):
             with named_faults(part.name):
                 suited.families[part.name] = part.family.validate_rows(
@@ -279,10 +257,6 @@ class Product(ComponentFamily):
                 )
         suited._describe()
         return suited
-
-    def support_point(self, means: np.ndarray) -> np.ndarray:
-        parts = self._parts(len(means))
-        return np.concatenate([p.family.support_point(means[p.start : p.stop]) for p in parts])
 
     def example_hyperparameters(self, n_features: int) -> dict[str, Any]:
         parts = self._parts(n_features)
@@ -307,6 +281,29 @@ class Product(ComponentFamily):
             f"{part.name}_{dim}": length for dim, length in own_dims.items()
         }
 
+    def own_coords(
+        self, name: str, feature_names: Sequence[Any] | None
+    ) -> dict[str, Sequence[Any]]:
+        owner, _ = self._owner(name)
+        parts = self._parts(sum((self._widths or {}).values()))
+        part = next(part for part in parts if part.name == owner.name)
+        columns: Sequence[Any] = (self.columns or {}).get(part.name, ())
+        several = [self.categories.get(key) for key in columns]
+        coords: dict[str, Sequence[Any]] = {}
+        for axis, length in self.own_dims(name).items():
+            if axis == f"{part.name}_category" and several:
+                coords[axis] = coordinate_of_categories(several, length) or range(length)
+            elif axis.startswith(f"{part.name}_feature") and feature_names is not None:
+                coords[axis] = self._names_in_part(part, feature_names)
+        return coords
+
+    def _names_in_part(self, part: Part, names: Sequence[Any]) -> Sequence[Any]:
+        """Return the names of the columns of a part; positions are those in the part."""
+        if list(names) == list(range(len(names))):
+            return range(part.width)
+        positions = self._known_order.inward(np.arange(len(names)))
+        return [names[at] for at in positions[part.start : part.stop]]
+
     def shape_of(self, name: str, ndim: int, n_features: int) -> tuple[int, ...]:
         owner, own = self._owner(name)
         # `n_features` may be unknown when only parameters are given, but the widths are known.
@@ -320,114 +317,3 @@ class Product(ComponentFamily):
         families = self.families.items()
         parts = [Part(name, family, 0, 0) for name, family in families]
         return joined(part.named(part.family.hyperparameter_ndims()) for part in parts)
-
-    def check(self, values: Values, n_features: int) -> dict[str, np.ndarray]:
-        checked: dict[str, np.ndarray] = {}
-        for part in self._parts(n_features):
-            own = part.own(values, part.family.hyperparameter_ndims())
-            with named_faults(part.name):
-                checked.update(part.named(part.family.check(own, part.width)))
-        return checked
-
-    def prior(self, values: Mapping[str, np.ndarray], shift: np.ndarray) -> Any:
-        parts = list(self._present(values, "hyperparameter_ndims", 0))
-        priors = [part.family.prior(own, shift[part.start : part.stop]) for part, own in parts]
-        other = priors.pop()
-        for (part, _), first in zip(parts[-2::-1], priors[::-1], strict=True):
-            other = PairPrior(shift[part.start :], part.width, first, other)
-        return other
-
-    def unpack(self, params: np.ndarray, shift: np.ndarray) -> dict[str, np.ndarray]:
-        parameters, start = {}, 0
-        for part in self._parts(len(shift)):
-            stop = start + self._n_params(part)
-            own = part.family.unpack(params[:, start:stop], shift[part.start : part.stop])
-            parameters.update(part.named(own))
-            start = stop
-        return parameters
-
-    def _n_params(self, part: Part) -> int:
-        """Return the length of the kernel parameters of a part, found by packing an example."""
-        values = part.family.check(part.family.example_hyperparameters(part.width), part.width)
-        central = {name: value[None] for name, value in part.family.central(values).items()}
-        return part.family.pack(central, np.zeros(part.width)).shape[1]
-
-    def pack(self, parameters: Mapping[str, np.ndarray], shift: np.ndarray) -> np.ndarray:
-        parts = self._present(parameters, "parameters", 1)
-        return np.hstack([p.family.pack(own, shift[p.start : p.stop]) for p, own in parts])
-
-    def central(self, values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        parts = self._present(values, "hyperparameter_ndims", 0)
-        return joined(part.named(part.family.central(own)) for part, own in parts)
-
-    def graph_parameters(self, parameters: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        parts = self._present(parameters, "parameters", 1)
-        return joined(part.named(part.family.graph_parameters(own)) for part, own in parts)
-
-    def log_base(self, graph_parameters: Values, values: Values, pt: Any) -> Any:
-        """Return the log density of the base measure, the sum over the parts, eq. (7.19)."""
-        parts = self._present(graph_parameters, "graph_ndims", 1)
-        return sum(
-            part.family.log_base(own, part.own(values, part.family.hyperparameter_ndims()), pt)
-            for part, own in parts
-        )
-
-    def log_density(self, rows: Any, graph_parameters: Values, pt: Any) -> Any:
-        """Return the log density of each row, the sum over its parts, eq. (7.19)."""
-        total: Any = 0.0
-        for part, own in self._present(graph_parameters, "graph_ndims", 1):
-            columns = rows[:, part.start : part.stop]
-            columns = columns if part.family.row_ndim else columns[:, 0]
-            total = total + part.family.log_density(columns, own, pt)
-        return total
-
-    def restrict(
-        self, values: Mapping[str, np.ndarray], features: np.ndarray
-    ) -> dict[str, np.ndarray]:
-        """Return the hyperparameters of ascending columns, without parts that have none of them."""
-        kept: dict[str, np.ndarray] = {}
-        for part, own in self._present(values, "hyperparameter_ndims", 0):
-            chosen = within(part, features)
-            if len(chosen):
-                kept.update(part.named(part.family.restrict(own, chosen)))
-        return kept
-
-    def restrict_parameters(
-        self, parameters: Mapping[str, np.ndarray], features: np.ndarray
-    ) -> dict[str, np.ndarray]:
-        kept: dict[str, np.ndarray] = {}
-        for part, own in self._present(parameters, "parameters", 1):
-            chosen = within(part, features)
-            if len(chosen):
-                kept.update(part.named(part.family.restrict_parameters(own, chosen)))
-        return kept
-
-    def draw_base(
-        self, rng: np.random.Generator, values: Mapping[str, np.ndarray], size: int
-    ) -> dict[str, np.ndarray]:
-        parts = self._present(values, "hyperparameter_ndims", 0)
-        return joined(part.named(part.family.draw_base(rng, own, size)) for part, own in parts)
-
-    def draw_rows(
-        self,
-        rng: np.random.Generator,
-        parameters: Mapping[str, np.ndarray],
-        labels: np.ndarray,
-    ) -> np.ndarray:
-        parts = self._present(parameters, "parameters", 1)
-        drawn = [(part, part.family.draw_rows(rng, own, labels)) for part, own in parts]
-        return np.hstack([rows.reshape(len(labels), part.width) for part, rows in drawn])
-
-    def draw_missing(
-        self,
-        rng: np.random.Generator,
-        rows: np.ndarray,
-        is_missing: np.ndarray,
-        parameters: Mapping[str, np.ndarray],
-        labels: np.ndarray,
-    ) -> np.ndarray:
-        drawn = []
-        for part, own in self._present(parameters, "parameters", 1):
-            at = np.s_[:, part.start : part.stop]
-            drawn.append(part.family.draw_missing(rng, rows[at], is_missing[at], own, labels))
-        return np.hstack(drawn)

@@ -78,6 +78,7 @@ def log_density_of_present(
             at = {name: value[labels[chosen]] for name, value in graph_parameters.items()}
             present = rows[np.ix_(chosen, features)]
             present = present if component.row_ndim else present[:, 0]
-            few = with_values(component, component.restrict(values, features))
+            few = component.of_features(features)
+            few = with_values(few, component.restrict(values, features))
             out[chosen] = few.log_density(present, at, np)
     return out

@@ -312,10 +312,11 @@ class DPSplitMerge(BlockedStep):
         counts: np.ndarray,
     ) -> tuple[sampler.Target, sampler.ChainState, dict[str, np.ndarray], int]:
         """Update latent or incomplete rows jointly with their labels."""
-        component, rows, total = self.mixture.component, conditioning.rows, 0
+        rows, shift, total = conditioning.rows, self._shift, 0
+        law = self.mixture.component, conditioning.values
         if len(self._incomplete.where) and self.options.exchanges:
             target, state, total = update_incomplete_rows(
-                component, conditioning.values, target, state, rows, self._incomplete, self.rng
+                *law, target, shift, state, rows, self._incomplete, self.rng
             )
         if self._likelihood is None or not self.options.exchanges:
             return target, state, point, total
@@ -324,7 +325,7 @@ class DPSplitMerge(BlockedStep):
         present = LikelyRows(rows, log_likelihood(rows))
         for _ in range(self.options.exchanges):
             target, state, present, n_accepted = update_latent_rows(
-                component, conditioning.values, target, state, present, log_likelihood, self.rng
+                *law, target, shift, state, present, log_likelihood, self.rng
             )
             state, more = sampler.advance(self._form(), target, state, self.rng, single)
             counts += more

@@ -39,6 +39,7 @@ def update_latent_rows(
     component: ComponentFamily,
     values: Mapping[str, np.ndarray],
     target: sampler.Target,
+    shift: np.ndarray,
     state: sampler.ChainState,
     present: LikelyRows,
     log_likelihood: LogLikelihood,
@@ -53,6 +54,8 @@ def update_latent_rows(
         Hyperparameters.
     target : Target
         Its data are the rows.
+    shift : ndarray of float64, shape (D,)
+        That of its prior.
     state : ChainState
         Not modified.
     present : LikelyRows
@@ -70,7 +73,7 @@ def update_latent_rows(
     """
     component = with_values(component, values)
     measure = sampler.measure(target, state, rng)
-    parameters = component.unpack(measure.params, target.prior.shift)
+    parameters = component.unpack(measure.params, shift)
     rest = remainder_law(target.law, len(measure.weights))
     n_obs, shape = len(present.rows), present.rows.shape
     labels = draw_labels(rng, n_obs, rest, measure.weights)
@@ -93,6 +96,7 @@ def update_incomplete_rows(
     component: ComponentFamily,
     values: Mapping[str, np.ndarray],
     target: sampler.Target,
+    shift: np.ndarray,
     state: sampler.ChainState,
     rows: np.ndarray,
     incomplete: Incomplete,
@@ -107,6 +111,8 @@ def update_incomplete_rows(
         Hyperparameters.
     target : Target
         Its data are the rows.
+    shift : ndarray of float64, shape (D,)
+        That of its prior.
     state : ChainState
         Not modified.
     rows : ndarray of float64, shape (N, D)
@@ -126,7 +132,7 @@ def update_incomplete_rows(
     rest = remainder_law(target.law, len(measure.weights))
     proposed = draw_labels(rng, len(where), rest, measure.weights)
     parameters = with_new_clusters(
-        rng, component, component.unpack(measure.params, target.prior.shift), values, proposed
+        rng, component, component.unpack(measure.params, shift), values, proposed
     )
     labels = measure.rank[state.labels]
     present = component, rows[where], is_missing, parameters, values
@@ -135,7 +141,7 @@ def update_incomplete_rows(
     accepted = -rng.standard_exponential(len(where)) < log_ratio
     labels[where] = np.where(accepted, proposed, labels[where])
     completed = component.draw_missing(rng, rows[where], is_missing, parameters, labels[where])
-    data = target.data.copy()
+    data = np.array(rows)
     data[where] = completed
     target = target._replace(data=component.arranged(data))
     state = sampler.resume(target, np.unique(labels, return_inverse=True)[1])

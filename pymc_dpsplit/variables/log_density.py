@@ -136,9 +136,11 @@ def _log_density_of_present(
     # A row without observed entries has density one.
     out = np.zeros(len(rows))
     for features, chosen in patterns_of(np.isnan(rows)):
+        few = component
         if len(features) == rows.shape[1]:
             law = parameters, values
         elif len(features):
+            few = component.of_features(features)
             law = (
                 component.restrict_parameters(parameters, features),
                 component.restrict(values, features),
@@ -146,7 +148,7 @@ def _log_density_of_present(
         else:
             continue
         present = rows[np.ix_(chosen, features)]
-        out[chosen] = log_mixture_density(component, present, weights, remainder, *law)
+        out[chosen] = log_mixture_density(few, present, weights, remainder, *law)
     return out
 
 

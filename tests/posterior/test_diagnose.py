@@ -9,6 +9,7 @@ from sklearn.metrics import mutual_info_score
 import pymc_dpsplit as dps
 from pymc_dpsplit.posterior.diagnostics.agreement import agreement_of
 from pymc_dpsplit.posterior.diagnostics.diagnose import diagnose
+from pymc_dpsplit.posterior.diagnostics.doubts import doubts_of
 from pymc_dpsplit.posterior.diagnostics.probes import probe_densities
 
 QUANTITIES = ["alpha", "x_n_clusters", "x_new_weight", "x_entropy", "x_log_joint"]
@@ -357,3 +358,79 @@ def test_rare_moves_of_chains_apart_have_a_remedy(make_trace):
     found = diagnose(make_trace(shift=2.0, x_splits_accepted=none))
     assert 'give pm.sample(dpsplit={"attempts": 4})' in words(found)
     assert "attempts" not in words(diagnose(make_trace(x_splits_accepted=none)))
+
+
+# --- what is said ----------------------------------------------------------------------------
+
+
+def test_only_the_three_worst_are_named(make_trace, rng):
+    slow = make_trace(correlation=0.95)
+    said = words(diagnose(slow))
+    (listed,) = [part for part in said.split(" - ") if part.startswith("bulk ESS is 400 or less")]
+    assert listed.count("(") == 3 + listed.count("iterations")
+    assert " and 1 more" in listed
+    table = diagnose(slow).table
+    worst = str(table["quantity"].values[int(table["ess_bulk"].argmin())])
+    assert f"less for {worst} (" in listed
+
+
+def test_what_another_step_moves_is_said_to_be_its(make_trace, rng):
+    walk = np.cumsum(rng.normal(size=(4, 1000)), axis=1)
+    idata = make_trace()
+    idata["posterior"] = (
+        idata["posterior"]
+        .to_dataset()
+        .assign(slope=(("chain", "draw"), 0.01 * (walk - walk.mean(1, keepdims=True))))
+    )
+    found = diagnose(idata)
+    (said,) = [problem for problem in found.problems if problem.startswith("bulk ESS")]
+    assert said.startswith("bulk ESS is 400 or less for slope (")
+    assert "which the step of the mixture does not move" in said
+
+
+def test_chains_apart_are_not_said_to_agree(make_trace):
+    assert "agree:" not in words(diagnose(make_trace(shift=5.0)))
+
+
+# --- doubts ----------------------------------------------------------------------------------
+
+
+def doubts_with(observed, component, n_clusters=2, alpha=1.0):
+    with pm.Model() as model:
+        dps.DPMixture("x", alpha, component, observed=observed)
+    shape = (1, 20)
+    posterior = {"x_n_clusters": np.full(shape, n_clusters)}
+    posterior = {key: xr.DataArray(of, dims=("chain", "draw")) for key, of in posterior.items()}
+    names = [str(d) for d in range(observed.shape[1])]
+    coords = {"column": names}
+    data = {"x": xr.DataArray(observed, dims=("row", "column"), coords=coords)}
+    idata = xr.DataTree.from_dict({"posterior": xr.Dataset(posterior), "observed_data": data})
+    return " ".join(doubts_of(idata, idata["posterior"].to_dataset(), "x", model))
+
+
+def test_many_times_the_clusters_of_the_prior_are_doubtful(rng):
+    observed, family = rng.normal(size=(60, 2)), dps.DiagNormal(0.0, 0.1, 2.0, 1.0)
+    said = doubts_with(observed, family, n_clusters=40)
+    assert said.startswith("40 clusters, where the prior of alpha expects 4 (its mode;")
+    assert doubts_with(observed, family, n_clusters=9) == ""
+    assert doubts_with(observed, family, n_clusters=40, alpha=50.0) == ""
+
+
+def test_scales_that_the_base_measure_does_not_expect_are_doubtful(rng):
+    observed = rng.normal(size=(60, 2)) * [1.0, 1e5]
+    for family in (dps.DiagNormal(0.0, 0.1, 2.0, 1.0), dps.MvNormal(0.0, 0.1, 4.0, np.eye(2))):
+        assert doubts_with(observed, family).startswith("columns 1 and 0 have standard deviations")
+    assert doubts_with(observed, dps.DiagNormal.from_data(observed)) == ""
+    assert "columns 1 and 0" in doubts_with(observed, dps.SphericalNormal.from_data(observed))
+
+
+def test_counts_too_dispersed_for_their_family_are_named(rng):
+    counts = rng.poisson(5.0, (60, 2)).astype(float)
+    wild = rng.negative_binomial(0.3, 0.02, 60).astype(float)
+    observed = np.column_stack([wild, rng.normal(size=60), counts])
+    parts = {"a": dps.Normal(0.0, 0.1, 2.0, 1.0), "b": dps.Poisson(1.0, 0.2)}
+    said = doubts_with(observed, dps.Product({"a": [1], "b": [2, 0, 3]}, **parts))
+    assert said.startswith("column 0 is taken for Poisson counts, but its variance is")
+    assert 'kinds={"0": "overdispersed"}' in said
+    tame = np.column_stack([counts, rng.normal(size=60)])
+    assert doubts_with(tame, dps.Product({"a": [2], "b": [0, 1]}, **parts)) == ""

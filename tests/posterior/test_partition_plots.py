@@ -102,7 +102,7 @@ def test_clusters_beyond_the_colours_are_grey(line_trace):
     partition = np.where(np.arange(40) < 20, like, 10)
     ax = plot_clusters(line_trace, partition=partition, like=like)
     assert legend_of(ax)[-1] == "1 more: 20"
-    assert ax.lines[-1].get_color() == "0.6"
+    assert ax.lines[-1].get_color() == "0.75"
     assert len({line.get_color() for line in ax.lines}) == 11
 
 

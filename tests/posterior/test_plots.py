@@ -24,7 +24,7 @@ def test_density_of_a_scalar(line_trace):
     ax = plot_density(line_trace)
     (line,) = ax.lines
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("x", "density")
-    assert legend_of(ax) == ["data", "89 %", "posterior mean"]
+    assert legend_of(ax) == ["data", "89 % band", "posterior mean"]
     assert len(ax.collections) == 1
     assert sum(bar.get_height() * bar.get_width() for bar in ax.patches) == pytest.approx(1)
     # Almost all of the mass lies within the data and their margin.
@@ -40,7 +40,7 @@ def test_band_has_the_probability_asked_for(line_trace):
     )
     heights = [ax.collections[0].get_paths()[0].vertices[:, 1].max() for ax in (wide, narrow)]
     assert heights[0] > heights[1]
-    assert "50 %" in legend_of(narrow)
+    assert "50 % band" in legend_of(narrow)
 
 
 def test_density_of_a_plane(plane_trace):

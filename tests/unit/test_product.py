@@ -1,5 +1,6 @@
 """Products: their operations are those of their parts, and tables are shared out as documented."""
 
+import datetime as dt
 from typing import Any
 
 import numpy as np
@@ -211,11 +212,12 @@ def test_parts_take_the_columns_of_their_names(frame: pd.DataFrame) -> None:
     }
     for table in (frame, frame.to_dict("series"), frame[["colour", "visits", "height", "size"]]):
         arranged, rows = dps.Product(**parts).read_table(table)
-        assert_array_equal(rows, np.transpose([ENCODED[name] for name in parts]))
+        # In the order of the table, whatever that of the parts.
+        assert_array_equal(rows, np.transpose([ENCODED[name] for name in table]))
         assert arranged.categories["colour"] == ["blue", "red"]
         # The same codes in later tables, whatever these hold.
         _, later = arranged.read_table({**frame[1:2].to_dict("series"), "colour": ["red"]})
-        assert later[0].tolist()[2] == 1
+        assert later[0].tolist()[list(table).index("colour")] == 1
     with pytest.raises(ValueError, match="observed has 'green' in column 'colour'"):
         arranged.read_table(frame.assign(colour="green"))
 
@@ -228,13 +230,16 @@ def test_columns_may_be_named_or_numbered(frame: pd.DataFrame) -> None:
         numbers=dps.Normal(**NORMAL),
     )
     _, rows = named.read_table(frame)
-    order = ("visits", "colour", "size", "height")
-    assert_array_equal(rows, np.transpose([ENCODED[name] for name in order]))
+    assert_array_equal(rows, np.transpose([ENCODED[name] for name in frame]))
     numbered = dps.Product(
         {"a": [2, 0], "b": 1}, a=dps.DiagNormal(0.0, 1.0, 2.0, 1.0), b=dps.Bernoulli(1.0, 1.0)
     )
-    _, rows = numbered.read_table([[1.0, 0.0, 5.0], [2.0, 1.0, 6.0]])
-    assert_array_equal(rows, [[5.0, 1.0, 0.0], [6.0, 2.0, 1.0]])
+    numbers = np.array([[1.0, 0.0, 5.0], [2.0, 1.0, 6.0]])
+    read, rows = numbered.read_table(numbers)
+    assert_array_equal(rows, numbers)
+    for declared in (read, numbered):  # as arrays, and as pm.Data, which are not read as tables
+        arranged = declared.validate_rows(rows).arranged(rows)
+        assert_array_equal(arranged, [[5.0, 1.0, 0.0], [6.0, 2.0, 1.0]])
 
 
 def test_columns_are_taken_in_order_by_width() -> None:
@@ -349,6 +354,110 @@ def test_a_hyperparameter_of_a_part_may_be_a_variable(columns: Any) -> None:
     assert np.isfinite(model.compile_logp()(model.initial_point()))
 
 
+# --- the order of columns --------------------------------------------------------------------
+
+# Columns of the parts h, v (two columns) and c of the case "three kinds".
+AT = {"h": [2], "v": [3, 0], "c": [1]}
+ORDER = np.array([2, 3, 0, 1])
+
+
+class Permuted(Case):
+    """The case "three kinds" with its columns in another order, and as it is."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        super().__init__("three kinds", rng)
+        families_ = {name: family for name, (_, family, _) in parts_of("three kinds").items()}
+        self.outward = np.empty_like(self.rows)
+        self.outward[:, ORDER] = self.rows
+        self.permuted = dps.Product(AT, **families_).validate_rows(self.outward)
+
+
+def test_permuted_columns_change_nothing(rng: np.random.Generator) -> None:
+    case = Permuted(rng)
+    shift = case.outward.mean(0)
+    assert_array_equal(case.permuted.arranged(case.outward), case.data)
+    ours, theirs = case.permuted.prior(case.values, shift), case.prior
+    assert_array_equal(ours.shift, theirs.shift)
+    params = draws_of(ours, stats_of(ours, case.data, np.arange(9)), 3, rng)
+    named = case.permuted.unpack(params, shift)
+    for key, value in case.component.unpack(params, case.shift).items():
+        assert_array_equal(named[key], value)
+    assert_allclose(case.permuted.pack(named, shift), params)
+    labels = np.zeros(70, int)
+    graph_parameters = case.permuted.graph_parameters(named)
+    at = {key: pt.as_tensor(value[labels]) for key, value in graph_parameters.items()}
+    both = [case.permuted.log_density(pt.as_tensor(case.outward), at, pt)]
+    both.append(case.component.log_density(pt.as_tensor(case.rows), at, pt))
+    assert_array_equal(*pytensor.function([], both, mode=PLAIN)())
+    means = np.array([0.6, 2.6, 0.4, 1.4])
+    assert case.permuted.support_point(means).tolist() == [1.0, 3.0, 0.4, 1.0]
+
+
+def test_permuted_columns_change_no_random_number(rng: np.random.Generator) -> None:
+    case = Permuted(rng)
+    parameters = case.component.draw_base(rng, case.values, 2)
+    labels = rng.integers(0, 2, 70)
+    drawn = [
+        component.draw_rows(np.random.default_rng(1), parameters, labels)
+        for component in (case.component, case.permuted)
+    ]
+    assert_array_equal(drawn[1][:, ORDER], drawn[0])
+    is_missing = rng.random(case.rows.shape) < 0.4
+    outward = np.empty_like(is_missing)
+    outward[:, ORDER] = is_missing
+    known = parameters, labels
+    imputed = [
+        case.component.draw_missing(np.random.default_rng(2), case.rows, is_missing, *known),
+        case.permuted.draw_missing(np.random.default_rng(2), case.outward, outward, *known),
+    ]
+    assert_array_equal(imputed[1][:, ORDER], imputed[0])
+
+
+@pytest.mark.parametrize("chosen", [[0], [3], [0, 2], [1, 3], [0, 1, 2], [0, 1, 2, 3]])
+def test_some_permuted_columns_are_those_of_their_parts(
+    chosen: list[int], rng: np.random.Generator
+) -> None:
+    case, features = Permuted(rng), np.array(chosen)
+    inner = np.flatnonzero(np.isin(ORDER, features))
+    parameters = case.component.draw_base(rng, case.values, 2)
+    found = []
+    for component, rows, some in (
+        (case.permuted, case.outward, features), (case.component, case.rows, inner)
+    ):  # fmt: skip
+        found.append(
+            log_mixture_density(
+                component.of_features(some),
+                np.ascontiguousarray(rows[:, some]),
+                np.array([0.5, 0.2]),
+                0.3,
+                component.restrict_parameters(parameters, some),
+                component.restrict(case.values, some),
+            )
+        )
+    assert_allclose(found[0], found[1], rtol=1e-12)
+
+
+def test_the_order_is_that_of_the_first_table(frame: pd.DataFrame) -> None:
+    """Whatever that of later ones, of the frame of `from_data`, and without names."""
+    frame = frame.drop(columns="size")  # whose categories an array does not declare
+    made = dps.Product.from_data(frame)
+    other = frame[["colour", "visits", "height"]]
+    read, rows = made.read_table(other)
+    assert_array_equal(rows, np.transpose([ENCODED[name] for name in other]))
+    suited = read.validate_rows(rows)
+    assert_array_equal(suited.read_table(frame)[1], rows)
+    assert_array_equal(suited.read_table(other.to_numpy())[1], rows)
+    numbers = made.read_table(frame)[1]
+    assert_array_equal(made.read_table(frame.to_numpy())[1], numbers)
+    # As pm.Data.
+    bare = made.validate_rows(numbers)
+    assert_array_equal(bare.arranged(numbers)[:, 0], ENCODED["height"])
+    assert_array_equal(bare.read_table(other)[1], numbers)
+
+
+# --- kinds -----------------------------------------------------------------------------------
+
+
 def test_defaults_follow_the_kinds_of_columns(frame: pd.DataFrame) -> None:
     found = dps.Product.from_data(frame)
     assert found.columns == {
@@ -356,3 +465,109 @@ def test_defaults_follow_the_kinds_of_columns(frame: pd.DataFrame) -> None:
     }  # fmt: skip
     assert found.hyperparameters["count_a0"] == 1.0
     assert list(dps.Product.from_data(np.eye(3)).families) == ["numeric"]
+
+
+def kind_of(column: Any, **options: Any) -> str:
+    (kind,) = dps.Product.from_data({"x": column}, **options).families
+    return kind
+
+
+COUNTS = [0, 3, 1, 2, 2, 7]
+
+
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [
+        ([0, 1, 1], "binary"),
+        ([0.0, 1.0], "binary"),
+        ([True, False], "binary"),
+        (COUNTS, "count"),
+        (np.array(COUNTS, np.float32), "count"),
+        ([-1, 3, 1], "numeric"),
+        ([0.5, 3.0, 1.0], "numeric"),
+        ([3750, 4200, 3400], "numeric"),  # large
+        ([0, 90, 0, 0, 0, 0], "overdispersed"),
+        (["a", "b"], "category"),
+        (pd.Categorical([2007, 2008, 2007]), "category"),
+    ],
+)
+def test_kinds_are_told_from_the_entries(column: Any, kind: str) -> None:
+    assert kind_of(column) == kind
+    # With an entry missing too, in whatever form.
+    assert kind_of(pd.Series(column).shift(1)) == kind
+    if kind not in ("category", "numeric"):
+        assert kind_of(pd.Series(column).astype("Float64").shift(1)) == kind
+        assert kind_of(pd.Series(column).astype("Int64").shift(1)) == kind
+        assert kind_of([None, *column]) == kind
+    if isinstance(column[0], bool):
+        assert kind_of(pd.Series(column, dtype="boolean").shift(1)) == kind
+
+
+def test_kinds_may_be_given() -> None:
+    frame = pd.DataFrame({"year": [2007.0, np.nan, 2009.0], "n": [0, 1, 1]})
+    product = dps.Product.from_data(frame, kinds={"year": "category", "n": "count"})
+    assert product.columns == {"count": ["n"], "category": ["year"]}
+    read, rows = product.read_table(frame)
+    assert_array_equal(rows, [[0, 0], [np.nan, 1], [1, 1]])
+    assert read.categories == {"year": [2007, 2009]}
+    # Positions, for arrays.
+    assert kind_of_array(np.array([[1.0, 2.0]] * 3), {1: "count"}) == ["count", "binary"]
+    for kinds, message in (
+        ({"month": "count"}, "kinds names 'month', which observed does not have; give a dict"),
+        ({"n": "integer"}, "kinds gives 'n' the kind 'integer'; give a dict of columns to"),
+        ("count", "kinds='count' is no dict; give a dict"),
+        ({"year": "binary"}, "part 'binary': observed has 2007 in column 0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            dps.Product.from_data(frame, kinds=kinds)
+
+
+def kind_of_array(rows: np.ndarray, kinds: Any) -> list[str]:
+    return list(dps.Product.from_data(rows, kinds=kinds).families)
+
+
+def test_the_kinds_are_logged(frame: pd.DataFrame, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", logger="pymc.dpsplit"):
+        dps.Product.from_data(frame)
+    (record,) = caplog.records
+    assert record.getMessage() == (
+        "Product.from_data: height as numeric (DiagNormal); visits as count (Poisson); colour, "
+        "size as category (Categorical); kinds= makes others of them."
+    )
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.to_datetime(["2020-01-01", "2020-02-01"]),
+        pd.Series(pd.to_datetime(["2020-01-01", None])),
+        pd.Series([None, dt.date(2020, 1, 1)]),
+        pd.to_timedelta(["1h", "2h"]),
+        pd.period_range("2020", periods=2, freq="M"),
+    ],
+)
+def test_dates_are_refused(column: Any) -> None:
+    with pytest.raises(ValueError, match="observed has a column 'x' of dates or durations"):
+        kind_of(column)
+
+
+def test_frames_of_polars_are_tables() -> None:
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame(
+        {
+            "visits": [0, None, 2],
+            "sick": [True, None, False],
+            "height": [1.5, 2.5, None],
+            "size": polars.Series(["s", "l", None], dtype=polars.Enum(["s", "m", "l"])),
+            "colour": polars.Series(["red", "blue", None], dtype=polars.Categorical),
+        }
+    )
+    product = dps.Product.from_data(frame)
+    assert product.columns == {
+        "numeric": ["height"], "count": ["visits"], "binary": ["sick"],
+        "category": ["size", "colour"],
+    }  # fmt: skip
+    read, rows = product.read_table(frame)
+    nan = np.nan
+    assert_array_equal(rows, [[0, 1, 1.5, 0, 1], [nan, nan, 2.5, 2, 0], [2, 0, nan, nan, nan]])
+    assert read.categories["size"] == ["s", "m", "l"]

@@ -9,6 +9,7 @@ import xarray as xr
 from pymc.model import Model
 
 from pymc_dpsplit.posterior.diagnostics.agreement import Agreement, chain_agreement
+from pymc_dpsplit.posterior.diagnostics.doubts import doubts_of
 from pymc_dpsplit.posterior.diagnostics.invariants import (
     LEAST_DRAWS,
     invariant_quantities,
@@ -19,6 +20,7 @@ from pymc_dpsplit.posterior.diagnostics.probes import probe_densities
 from pymc_dpsplit.posterior.trace.declared import kept_rows
 from pymc_dpsplit.posterior.trace.groups import choose_mixture, group_of, mixture_names
 from pymc_dpsplit.posterior.trace.recorded import counts_of, refuse_other_draws
+from pymc_dpsplit.variables import find_mixtures
 
 # Vehtari et al. (2021), Rank-normalization, folding, and localization, Bayesian Analysis 16.
 LARGEST_R_HAT = 1.01
@@ -36,6 +38,7 @@ _FEW_ACCEPTED = 10
 _WITHOUT_MODEL = (
     "Give model= to judge more: the density of any family, and partitions of the chains."
 )
+_MOST_LISTED = 3
 _LINE = 88  # characters
 
 
@@ -60,6 +63,9 @@ class Diagnosis:
         Reasons not to trust the draws, each with its remedy; empty if converged.
     remarks : tuple of str
         Further findings that do not change the verdict.
+    doubts : tuple of str
+        Signs that the model does not suit the data, however well the chains agree, each with its
+        remedy.
     """
 
     var_name: str
@@ -68,6 +74,7 @@ class Diagnosis:
     agreement: Agreement | None
     problems: tuple[str, ...]
     remarks: tuple[str, ...]
+    doubts: tuple[str, ...] = ()
 
     @property
     def converged(self) -> bool:
@@ -86,6 +93,10 @@ class Diagnosis:
         lines = [f"Mixture {self.var_name}: {chains} of {_plural(self.n_draws, 'draw')}", ""]
         lines += [*_table_lines(self.table), "", self.verdict]
         for bullet in self.problems:
+            lines += textwrap.wrap(bullet, _LINE, initial_indent="  - ", subsequent_indent="    ")
+        if self.doubts:
+            lines.append("The fit is doubtful, whatever the chains do:")
+        for bullet in self.doubts:
             lines += textwrap.wrap(bullet, _LINE, initial_indent="  - ", subsequent_indent="    ")
         for remark in self.remarks:
             lines += textwrap.wrap(remark, _LINE, subsequent_indent="  ")
@@ -126,6 +137,10 @@ def diagnose(
     between partitions of one chain [1]_.  It excludes parameters of single clusters, because their
     R-hat depends on the numbering of clusters.
 
+    With a model, ``doubts`` tells of fits that no longer chain improves: many times more clusters
+    than the prior of alpha expects, columns on scales that the base measure does not expect, and
+    columns of a `Product` that are too dispersed for `Poisson`.
+
     References
     ----------
     .. [1] docs/method.md, eq. (11.9).
@@ -156,22 +171,36 @@ def diagnose(
     n_draws = draws.sizes["draw"]
     agreement = chain_agreement(idata, name, model)
     tune = _longer_tune(posterior.attrs.get("tuning_steps"))
-    problems = [*_problems(table, n_draws, tune), *_partition_problems(agreement, tune)]
+    foreign = _foreign_quantities(table, name, model)
+    of_chains = _problems(table, n_draws, tune, foreign)
+    of_partitions = _partition_problems(agreement, tune)
     remarks = [
         *(_constant_remarks(table) if n_draws >= LEAST_DRAWS else []),
         *_tail_remarks(table),
-        *_agreement_remarks(table),
-        *_partition_remarks(agreement),
+        # That chains agree is said only where nothing says that they do not.
+        *(_agreement_remarks(table) if not of_partitions else []),
+        *(_partition_remarks(agreement) if not _are_apart(table) else []),
         *_move_remarks(stats, name, is_apart=_are_apart(table)),
         *_dropped_remarks(posterior, name),
         *_divergence_remarks(stats),
     ]
     if model is None and (agreement is None or probes is None) and n_draws >= LEAST_DRAWS:
         remarks.append(_WITHOUT_MODEL)
-    return Diagnosis(name, table, n_draws, agreement, tuple(problems), tuple(remarks))
+    doubts = tuple(doubts_of(idata, posterior, name, model))
+    problems = (*of_chains, *of_partitions)
+    return Diagnosis(name, table, n_draws, agreement, problems, tuple(remarks), doubts)
 
 
-def _problems(table: xr.Dataset, n_draws: int, tune: str) -> list[str]:
+def _foreign_quantities(table: xr.Dataset, name: str, model: Model | None) -> set[str]:
+    """Return the quantities that other steps move: not the mixture's own, nor its alpha."""
+    mixture = None if model is None else find_mixtures(model).get(name)
+    alpha = "alpha" if mixture is None else str(mixture.alpha.name)
+    own = (f"{name}_", f"{name}[", "log_density[")
+    quantities = {str(key) for key in table["quantity"].values}
+    return {key for key in quantities if not key.startswith(own) and key != alpha}
+
+
+def _problems(table: xr.Dataset, n_draws: int, tune: str, foreign: set[str]) -> list[str]:
     """Return the reasons not to trust the draws, each with its remedy."""
     undefined = table["quantity"].values[~np.isfinite(table["mean"].values)]
     problems = [
@@ -185,7 +214,14 @@ def _problems(table: xr.Dataset, n_draws: int, tune: str) -> list[str]:
         problems.append("one chain does not show whether others would agree: give chains=4.")
     else:
         problems += _r_hat_problems(table, n_draws, tune)
-    return [*problems, *_ess_problems(table, n_draws)]
+    is_foreign = np.isin(table["quantity"].values.astype(str), sorted(foreign))
+    own, others = table.isel(quantity=~is_foreign), table.isel(quantity=is_foreign)
+    apart = _are_apart(table)
+    return [
+        *problems,
+        *_ess_problems(own, n_draws, apart, by_other_step=False),
+        *_ess_problems(others, n_draws, apart, by_other_step=True),
+    ]
 
 
 def _are_apart(table: xr.Dataset) -> bool:
@@ -239,15 +275,24 @@ def _partition_remarks(agreement: Agreement | None) -> list[str]:
     ]
 
 
-def _ess_problems(table: xr.Dataset, n_draws: int) -> list[str]:
+def _ess_problems(
+    table: xr.Dataset, n_draws: int, is_apart: bool, by_other_step: bool
+) -> list[str]:
     failing = table.isel(quantity=table["is_judged"] & ~(table["ess_bulk"] > LEAST_ESS))
     if failing.sizes["quantity"] == 0:
         return []
     listed = _listed(failing, "ess_bulk", "{:.0f}")
     short = f"bulk ESS is {LEAST_ESS} or less for {listed}"
     times_longer = _MARGIN * LEAST_ESS / float(failing["ess_bulk"].min())
-    if _are_apart(table):
+    if is_apart:
         return [f"{short}: judge it again when the chains have met."]
+    if by_other_step:
+        longer = f"draws={_rounded_up(n_draws * min(times_longer, _MOST_TIMES_LONGER))}"
+        return [
+            f"{short}, which the step of the mixture does not move, but another step: give "
+            f"{longer}, or look at that step, as NUTS with target_accept=0.95, and at the "
+            "parametrisation."
+        ]
     work = 'more work per draw by pm.sample(dpsplit={"iterations": ...})'
     if times_longer > _MOST_TIMES_LONGER:
         return [f"{short}: the chains hardly move; look at az.plot_trace, and give {work}."]
@@ -339,7 +384,12 @@ def _pairs(table: xr.Dataset, column: str) -> list[tuple[str, float]]:
 
 
 def _listed(table: xr.Dataset, column: str, form: str) -> str:
-    return ", ".join(f"{name} ({form.format(value)})" for name, value in _pairs(table, column))
+    """List the worst quantities, NaN first, and count the others."""
+    sign = -1.0 if column == "r_hat" else 1.0
+    ordered = sorted(_pairs(table, column), key=lambda of: (not math.isnan(of[1]), sign * of[1]))
+    said = ", ".join(f"{name} ({form.format(value)})" for name, value in ordered[:_MOST_LISTED])
+    more = len(ordered) - _MOST_LISTED
+    return f"{said} and {more} more" if more > 0 else said
 
 
 def _table_lines(table: xr.Dataset) -> list[str]:

@@ -7,7 +7,10 @@ import numpy as np
 import xarray as xr
 from pymc.model import Model
 
-from pymc_dpsplit.posterior.partitions.check_partition import check_partition
+from pymc_dpsplit.posterior.partitions.check_partition import (
+    check_partition,
+    labels_of_partition,
+)
 from pymc_dpsplit.posterior.partitions.label_arrays import (
     PartitionDraws,
     partition_draws,
@@ -91,6 +94,11 @@ def credible_ball(
     [0, 0, 1, 2]
     """
     _check_probability(ci_prob)
+    if np.ndim(labels_of_partition(partition)) > 1:
+        raise ValueError(
+            "partition is several partitions, one for each draw; give the draws first and then "
+            "one partition, as in credible_ball(labels, partition)."
+        )
     named = resolve_labels(idata, model, var_name, random_seed)
     dim, n_obs = str(named.dims[-1]), named.shape[-1]
     centre = check_partition(partition, dim, n_obs, named.coords.get(dim))

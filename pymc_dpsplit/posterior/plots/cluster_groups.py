@@ -8,7 +8,9 @@ from scipy.optimize import linear_sum_assignment
 from pymc_dpsplit.posterior.partitions.check_partition import check_partition
 
 _MOST_COLOURED = 10  # colours of the cycle of matplotlib
-_GREY = "0.6"
+_GREY = "0.75"
+# Colours of clusters by rank; colour 7 of the cycle is grey too.
+_COLOURS = tuple("black" if k == 7 else f"C{k}" for k in range(_MOST_COLOURED))
 
 
 class ClusterGroup(NamedTuple):
@@ -71,7 +73,7 @@ def cluster_groups(
     is_coloured = ranks[ordered] < _MOST_COLOURED
     groups = [
         ClusterGroup(
-            np.flatnonzero(labels == k), f"C{ranks[k]}", f"cluster {numbers[k]}: {sizes[k]}"
+            np.flatnonzero(labels == k), _COLOURS[ranks[k]], f"cluster {numbers[k]}: {sizes[k]}"
         )
         for k in ordered[is_coloured]
     ]

@@ -160,7 +160,9 @@ def _draw_line(ax: Any, values: np.ndarray, density_at: Density, ci_prob: float,
     tail = (1 - ci_prob) / 2
     low, high = np.quantile(density, [tail, 1 - tail], axis=0)
     ax.hist(values, bins=_n_bins(values), density=True, color="0.85", label=kind)
-    ax.fill_between(grid, low, high, color="C0", alpha=0.3, lw=0, label=f"{100 * ci_prob:.0f} %")
+    ax.fill_between(
+        grid, low, high, color="C0", alpha=0.3, lw=0, label=f"{100 * ci_prob:.0f} % band"
+    )
     ax.plot(grid, density.mean(0), color="C0", label="posterior mean")
     ax.legend()
 

@@ -1,5 +1,6 @@
 """Validation of the new rows of `predict`, with their coordinates."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,6 +53,11 @@ def read_new(new: Any, mixture: MixtureVariables, model: Model) -> NewRows:
     feature = str(dims[1]) if len(dims) > 1 else None
     names = None if feature is None else model.coords.get(feature)
     ordered: Any = mixture.component.read_table(new)[1]
+    if ordered is new and isinstance(new, Mapping):
+        raise ValueError(
+            f"new is a {type(new).__name__} of columns, which rows of "
+            f"{type(mixture.component).__name__} are not read from; give an array or a frame."
+        )
     if isinstance(new, xr.DataArray):
         ordered = _ordered_array(new, feature, names)
     elif ordered is new and hasattr(new, "columns") and names is not None:

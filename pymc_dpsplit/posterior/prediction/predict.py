@@ -264,13 +264,14 @@ def _masses(
                 weights = np.log([*draw.weights, draw.remainder])
             yield where, np.repeat(weights[:, None], len(where), axis=1)
             continue
-        law = draw.weights, draw.remainder, parameters, values
+        law, few = (draw.weights, draw.remainder, parameters, values), component
         if len(present) < rows.shape[1]:
             restricted = component.restrict_parameters(parameters, present)
             law = (*law[:2], restricted, component.restrict(values, present))
+            few = component.of_features(present)
         for block in blocks_of((len(where), n_atoms + 1)):
             part = np.ascontiguousarray(rows[np.ix_(where[block], present)])
-            yield where[block], log_masses(component, part, *law, centre[present])
+            yield where[block], log_masses(few, part, *law, centre[present])
 
 
 def _as_dataset(

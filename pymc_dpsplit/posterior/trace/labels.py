@@ -8,7 +8,7 @@ from pymc.model import Model
 
 from pymc_dpsplit.components.arguments import generator_of
 from pymc_dpsplit.components.fixed_hyperparameters import with_values
-from pymc_dpsplit.data.blocks import column_centres
+from pymc_dpsplit.data.blocks import blocks_of, column_centres
 from pymc_dpsplit.moves.partition_law import dirichlet_process
 from pymc_dpsplit.moves.sweep.density import log_density_alone
 from pymc_dpsplit.moves.sweep.redraw import redraw_labels
@@ -17,6 +17,7 @@ from pymc_dpsplit.posterior.trace.draws import MixtureDraw, draws_of, recorded_p
 from pymc_dpsplit.posterior.trace.groups import find_labels, find_observed
 from pymc_dpsplit.posterior.trace.places import all_places
 from pymc_dpsplit.variables import MixtureVariables, find_mixtures
+from pymc_dpsplit.variables.observed import values_of
 
 # Some thirty sticks are broken per unit of alpha.
 _MOST_ALPHA = 1e5
@@ -174,7 +175,7 @@ def observations_in(model: Model, mixture: MixtureVariables) -> tuple[str, np.nd
 def refuse_other_data(
     idata: xr.DataTree | xr.Dataset, mixture: MixtureVariables, labels: xr.DataArray | None = None
 ) -> None:
-    """Refuse a trace of another number of observations than the model has.
+    """Refuse a trace of other observations than the model has, in number or in value.
 
     Parameters
     ----------
@@ -186,7 +187,8 @@ def refuse_other_data(
     Raises
     ------
     ValueError
-        If the labels, or the observed data of the trace, are of another number.
+        If the labels, or the observed data of the trace, are of another number, or the data have
+        other values.
     """
     values = find_observed(idata, mixture.name)
     n_found = None if values is None else len(values)
@@ -202,6 +204,27 @@ def refuse_other_data(
             f"idata is of {n_found} observations of {mixture.name}, but the model has {n_rows}; "
             "give the model with the data with which idata was sampled."
         )
+    if values is not None and _differ(values.to_numpy(), mixture):
+        raise ValueError(
+            f"the observations of {mixture.name} have other values in idata than in the model; "
+            "give the model with the data with which idata was sampled."
+        )
+
+
+def _differ(recorded: np.ndarray, mixture: MixtureVariables) -> bool:
+    """Whether complete data without a mean are others than a trace records."""
+    is_plain = not set(mixture.rv.owner.op.extras) and mixture.unobserved is None
+    known = values_of(mixture.data) if is_plain else None
+    if not isinstance(known, np.ndarray) or recorded.dtype.kind not in "fiub":
+        return False
+    if known.size != recorded.size:
+        return True
+    recorded = recorded.reshape(known.shape)
+    # A trace may be stored with fewer digits.
+    return not all(
+        np.allclose(recorded[block], known[block], atol=1e-5 * float(np.abs(known[block]).max()))
+        for block in blocks_of(known.shape)
+    )
 
 
 def redraw(draw: MixtureDraw, mixture: MixtureVariables, rng: np.random.Generator) -> Redrawn:

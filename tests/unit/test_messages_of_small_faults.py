@@ -1,0 +1,68 @@
+"""Faults that beginners make end in a sentence that helps, and results print as plain numbers."""
+
+import arviz as az
+import numpy as np
+import pymc as pm
+import pytest
+import xarray as xr
+
+import pymc_dpsplit as dps
+from pymc_dpsplit.posterior.plots.cluster_groups import cluster_groups
+
+
+def test_alpha_may_not_be_left_out() -> None:
+    with pm.Model(), pytest.raises(ValueError, match="x: alpha=None is no concentration; give"):
+        dps.DPMixture("x", None, dps.Normal(0.0, 0.1, 2.0, 1.0), observed=[0.0, 1.0])
+
+
+def test_a_family_without_arguments_names_from_data() -> None:
+    with pytest.raises(TypeError, match=r"give Normal\(mu0.*\), or Normal.from_data\(observed\)"):
+        dps.Normal()
+
+
+def test_numbers_of_numpy_print_as_plain_ones() -> None:
+    assert repr(dps.Normal(np.float64(0.5), 0.1, np.int64(2), 1.0)) == (
+        "Normal(mu0=0.5, kappa0=0.1, a0=2, b0=1.0)"
+    )
+    assert "np." not in repr(dps.Normal.from_data([0.0, 1.0, 2.0]))
+
+
+def test_draws_in_the_place_of_a_partition_are_refused() -> None:
+    labels = np.array([[0, 0, 1, 1]] * 3)
+    with pytest.raises(ValueError, match=r"give the draws first .*credible_ball\(labels, part"):
+        dps.credible_ball(labels[0], labels)
+
+
+def trace() -> xr.DataTree:
+    drawn = {
+        "x_n_clusters": np.full((1, 2), 1),
+        "x_weights": np.full((1, 2, 1), 0.9),
+        "x_new_weight": np.full((1, 2), 0.1),
+        "x_mu": np.zeros((1, 2, 1)),
+        "x_sigma": np.ones((1, 2, 1)),
+    }
+    return az.from_dict({"posterior": drawn, "observed_data": {"x": np.array([-1.0, 0.3])}})
+
+
+def model_of(observed: list[float]) -> pm.Model:
+    with pm.Model() as model:
+        dps.DPMixture("x", 1.0, dps.Normal(0.0, 0.1, 2.0, 1.0), observed=observed)
+    return model
+
+
+def test_new_rows_in_a_dict_are_refused() -> None:
+    with pytest.raises(ValueError, match="new is a dict of columns, which rows of Normal are not"):
+        dps.predict(trace(), {"a": [0.0]}, model=model_of([-1.0, 0.3]))
+
+
+def test_labels_given_a_model_of_other_data_are_refused() -> None:
+    for read in (dps.sample_labels, dps.diagnose):
+        with pytest.raises(ValueError, match="observations of x have other values in idata than"):
+            read(trace(), model=model_of([5.0, 7.0]))
+
+
+def test_smaller_clusters_look_like_no_other() -> None:
+    labels = np.repeat(np.arange(12), np.arange(13, 1, -1))
+    colours = [group.color for group in cluster_groups(labels, None, "row", len(labels))]
+    assert colours[7] == "black"  # colour 7 of the cycle is a grey
+    assert colours[-1] == "0.75"
