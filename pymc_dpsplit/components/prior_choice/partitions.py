@@ -14,7 +14,7 @@ from pymc_dpsplit.components.arguments import real_scalar
 
 # Rows that are looked at; more would not change the choice, and take time.
 _MOST_ROWS = 2000
-_LEAST_ROWS = 8
+_LEAST_ROWS = 16
 # Numbers of clusters that are tried, with at least so many rows for each.
 _SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24)
 _ROWS_PER_CLUSTER = 4
