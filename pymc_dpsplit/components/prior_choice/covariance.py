@@ -81,7 +81,8 @@ def choose_covariance(
         # A column that does not vary is independent of the others.
         block, own = np.ix_(varies, varies), scale[varies]
         psi0[block] = excess * share * np.outer(own, own) * tied(z, tie)
-    return CovariancePrior(float(candidates.kappa0[which]), n_features + 1.0 + excess, psi0)
+    nu0 = n_features + 1.0 + float(excess)
+    return CovariancePrior(float(candidates.kappa0[which]), nu0, psi0)
 
 
 def _candidates(n_features: int, within: float | None, excess: float | None) -> _Candidates:
