@@ -21,6 +21,8 @@ from pymc_dpsplit.components.by_column import ByColumn
 from pymc_dpsplit.components.component_family import Values
 from pymc_dpsplit.components.hyperparameters import POSITIVE_NUMBER, REAL_PER_COLUMN, Requirements
 from pymc_dpsplit.components.parameter_laws import draw_gamma
+from pymc_dpsplit.components.prior_choice.partitions import share_given
+from pymc_dpsplit.components.prior_choice.variances import choose_variances, shape_with_mean
 from pymc_dpsplit.data.blocks import moments_of
 from pymc_dpsplit.kernels.diagonal import fill_log_independent
 from pymc_dpsplit.kernels.digits import keeps_digits
@@ -88,17 +90,26 @@ class SphericalNormal(ByColumn):
     graph_ndims: ClassVar[dict[str, int]] = parameters
 
     @classmethod
-    def from_data(cls, observed: Any) -> "SphericalNormal":
-        """Return weakly informative hyperparameters on the scale of the data.
+    def from_data(
+        cls, observed: Any, *, within: float | None = None, a0: float | None = None
+    ) -> "SphericalNormal":
+        """Return hyperparameters chosen by the data, which decide how many clusters there are.
 
-        ``mu0`` is the mean of the data and ``kappa0 = 0.1``; ``a0 = 2``, and ``b0`` is a tenth of
-        the variance of a feature, averaged over features, so that this is the prior mean of a
-        cluster's variance.
+        ``mu0`` is the mean of the data.  ``b0 / (a0 - 1)``, the prior mean of a cluster's variance,
+        is a share `within` of the variance of a feature, averaged over features.  The share,
+        ``a0`` and ``kappa0`` are those of a grid under which one cluster, or a partition by
+        k-means, has the highest log joint density.  Without evidence for others they are weakly
+        informative: ``within = 0.1``, ``a0 = 2``, ``kappa0 = 0.1``.
 
         Parameters
         ----------
         observed : array-like of shape (N, D)
             Finite numbers; NaN or masked entries are ignored.
+        within : float, optional
+            Guess of the share of the variances that is left within clusters, above 0 and at most 1.
+        a0 : float, optional
+            Shape of the inverse gamma; larger than 1.  The larger, the more alike are the variances
+            of clusters.
 
         Returns
         -------
@@ -107,7 +118,13 @@ class SphericalNormal(ByColumn):
         Raises
         ------
         ValueError
-            If the data are empty, not numeric or infinite, or all entries of a column are missing.
+            If the data are empty, not numeric or infinite, all entries of a column are missing, or
+            an argument is out of range.
+
+        Notes
+        -----
+        The choice is deterministic and looks at no more than 2000 rows, see
+        docs/method.md, eq. (7.42).
 
         Examples
         --------
@@ -115,8 +132,13 @@ class SphericalNormal(ByColumn):
         >>> dps.SphericalNormal.from_data([[0.0, 1.0], [2.0, 3.0]]).hyperparameters["mu0"]
         array([1., 2.])
         """
-        mu0, variance = moments_of(rows_of(observed, cls.row_ndim, may_miss=True))
-        return cls(mu0=mu0, kappa0=0.1, a0=2.0, b0=0.1 * float(variance.mean()))
+        rows = rows_of(observed, cls.row_ndim, may_miss=True)
+        mu0, variance = moments_of(rows)
+        average = float(variance.mean())
+        scale = np.full(len(mu0), np.sqrt(average))
+        shape = None if a0 is None else shape_with_mean(a0)
+        chosen = choose_variances(rows, mu0, scale, share_given(within), shape, spherical=True)
+        return cls(mu0=mu0, kappa0=chosen.kappa0, a0=chosen.a0, b0=chosen.b0 * average)
 
     def prior(self, values: Mapping[str, np.ndarray], shift: np.ndarray) -> SphericalNormalPrior:
         kappa0, a0, b0 = (float(values[name]) for name in ("kappa0", "a0", "b0"))

@@ -234,11 +234,12 @@ def test_model_is_printed_and_drawn(model):
 
 @pytest.mark.parametrize("family", [dps.MvNormal, dps.DiagNormal], ids=lambda f: f.__name__)
 def test_defaults_use_the_entries_present(family):
-    found = family.from_data(ROWS).hyperparameters
+    given = {"nu0": 4.0} if family is dps.MvNormal else {"a0": 2.0}
+    found = family.from_data(ROWS, within=0.1, **given).hyperparameters
     np.testing.assert_allclose(found["mu0"], np.nanmean(ROWS, axis=0))
     scale = np.diag(found["psi0"]) if family is dps.MvNormal else found["b0"]
     np.testing.assert_allclose(scale, 0.1 * np.nanvar(ROWS, axis=0))
-    masked = family.from_data(np.ma.masked_invalid(ROWS)).hyperparameters
+    masked = family.from_data(np.ma.masked_invalid(ROWS), within=0.1, **given).hyperparameters
     for name, value in found.items():
         np.testing.assert_array_equal(masked[name], value)
 

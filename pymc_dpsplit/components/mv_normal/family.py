@@ -27,6 +27,8 @@ from pymc_dpsplit.components.hyperparameters import (
     Requirements,
 )
 from pymc_dpsplit.components.parameter_laws import draw_gamma
+from pymc_dpsplit.components.prior_choice.covariance import choose_covariance
+from pymc_dpsplit.components.prior_choice.partitions import share_given
 from pymc_dpsplit.data.blocks import moments_of
 from pymc_dpsplit.kernels.linalg import invert_lower, log_diagonal_sum
 from pymc_dpsplit.kernels.normal_wishart import (
@@ -118,16 +120,27 @@ class MvNormal(ComponentFamily):
     graph_ndims: ClassVar[dict[str, int]] = {"mu": 1, "precision": 2, "log_det": 0}
 
     @classmethod
-    def from_data(cls, observed: Any) -> "MvNormal":
-        """Return weakly informative hyperparameters on the scale of the data.
+    def from_data(
+        cls, observed: Any, *, within: float | None = None, nu0: float | None = None
+    ) -> "MvNormal":
+        """Return hyperparameters chosen by the data, which decide how many clusters there are.
 
-        ``mu0`` is the mean of the data, ``kappa0 = 0.1``, ``nu0 = D + 2``, and ``psi0`` is diagonal
-        with a tenth of the variance of each feature, the prior mean of a cluster's covariance.
+        ``mu0`` is the mean of the data.  ``psi0 / (nu0 - D - 1)``, the prior mean of a cluster's
+        covariance, is a share `within` of the variances of the data, with correlations of the
+        same sign and smaller.  The share, the correlations, ``nu0`` and ``kappa0`` are those of a
+        grid under which one cluster, or a partition by k-means, has the highest log joint density.
+        Without evidence for others they are weakly informative: ``within = 0.1``,
+        ``nu0 = D + 2``, ``kappa0 = 0.1``, and no correlations.
 
         Parameters
         ----------
         observed : array-like of shape (N, D)
             Finite numbers; NaN or masked entries are ignored.
+        within : float, optional
+            Guess of the share of the variances that is left within clusters, above 0 and at most 1.
+        nu0 : float, optional
+            Degrees of freedom; larger than D + 1.  The larger, the more alike are the covariances
+            of clusters.
 
         Returns
         -------
@@ -136,16 +149,34 @@ class MvNormal(ComponentFamily):
         Raises
         ------
         ValueError
-            If the data are empty, not numeric or infinite, or all entries of a column are missing.
+            If the data are empty, not numeric or infinite, all entries of a column are missing, or
+            an argument is out of range.
+
+        Notes
+        -----
+        The choice is deterministic and looks at no more than 2000 rows, see
+        docs/method.md, eq. (7.42).
 
         Examples
         --------
         >>> import pymc_dpsplit as dps
         >>> dps.MvNormal.from_data([[0.0, 1.0], [2.0, 3.0]]).hyperparameters["nu0"]
         4.0
+        >>> dps.MvNormal.from_data([[0.0, 1.0], [2.0, 3.0]], within=0.5).hyperparameters["psi0"]
+        array([[0.5, 0. ],
+               [0. , 0.5]])
         """
-        mu0, variance = moments_of(rows_of(observed, cls.row_ndim, may_miss=True))
-        return cls(mu0=mu0, kappa0=0.1, nu0=len(mu0) + 2.0, psi0=np.diag(0.1 * variance))
+        rows = rows_of(observed, cls.row_ndim, may_miss=True)
+        mu0, variance = moments_of(rows)
+        if nu0 is not None:
+            nu0 = real_scalar("nu0", nu0)
+            if not nu0 > len(mu0) + 1:
+                raise ValueError(
+                    f"nu0={nu0:g} is too small for a prior mean of the covariance of {len(mu0)} "
+                    f"features; give more than D + 1 = {len(mu0) + 1}."
+                )
+        chosen = choose_covariance(rows, mu0, variance, share_given(within), nu0)
+        return cls(mu0=mu0, kappa0=chosen.kappa0, nu0=chosen.nu0, psi0=chosen.psi0)
 
     def prior(self, values: Mapping[str, np.ndarray], shift: np.ndarray) -> MvNormalPrior:
         kappa0, nu0 = float(values["kappa0"]), float(values["nu0"])
