@@ -61,7 +61,8 @@ ROOMS: dict[str, set[str]] = {
     "partitions": {"trace"},
     "diagnostics": {"trace"},
     "prediction": {"trace", "partitions"},
-    "plots": {"trace", "partitions"},
+    "description": {"trace", "partitions"},
+    "plots": {"trace", "partitions", "diagnostics", "description"},
     "comparison": {"trace", "diagnostics"},
 }
 

@@ -7,8 +7,8 @@ from scipy.optimize import linear_sum_assignment
 
 from pymc_dpsplit.posterior.partitions.check_partition import check_partition
 
-_MOST_COLOURED = 10  # colours of the cycle of matplotlib
-_GREY = "0.6"
+MOST_COLOURED = 10  # colours of the cycle of matplotlib
+GREY = "0.6"
 
 
 class ClusterGroup(NamedTuple):
@@ -68,7 +68,7 @@ def cluster_groups(
     # The rank of each number by size; numbers that `like` does not have come last.
     ranks = np.argsort(np.argsort(-counted, kind="stable"))[numbers]
     ordered = np.argsort(-sizes, kind="stable")
-    is_coloured = ranks[ordered] < _MOST_COLOURED
+    is_coloured = ranks[ordered] < MOST_COLOURED
     groups = [
         ClusterGroup(
             np.flatnonzero(labels == k), f"C{ranks[k]}", f"cluster {numbers[k]}: {sizes[k]}"
@@ -79,7 +79,7 @@ def cluster_groups(
     if len(others):
         members = np.concatenate([np.flatnonzero(labels == k) for k in others])
         what = "smaller" if like is None else "more"
-        groups.append(ClusterGroup(members, _GREY, f"{len(others)} {what}: {len(members)}"))
+        groups.append(ClusterGroup(members, GREY, f"{len(others)} {what}: {len(members)}"))
     return groups
 
 
