@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from pymc_dpsplit.estimates.map_partition import find_map
     from pymc_dpsplit.finite.finite_mixture import finite_mixture
     from pymc_dpsplit.posterior.comparison.compare_samplers import compare_samplers
+    from pymc_dpsplit.posterior.density.density import density
     from pymc_dpsplit.posterior.description.describe_clusters import describe_clusters
     from pymc_dpsplit.posterior.diagnostics.diagnose import diagnose
     from pymc_dpsplit.posterior.partitions.credible_ball import credible_ball
@@ -79,6 +80,7 @@ __all__ = [
     "SphericalNormal",
     "compare_samplers",
     "credible_ball",
+    "density",
     "describe_clusters",
     "diagnose",
     "dp_means",
@@ -108,6 +110,7 @@ __all__ = [
 _MODULE_OF = {
     "compare_samplers": "posterior.comparison.compare_samplers",
     "credible_ball": "posterior.partitions.credible_ball",
+    "density": "posterior.density.density",
     "describe_clusters": "posterior.description.describe_clusters",
     "diagnose": "posterior.diagnostics.diagnose",
     "dp_means": "estimates.dp_means",

@@ -276,6 +276,10 @@ class Product(ComponentFamily):
         parts = self._parts(len(means))
         return np.concatenate([p.family.support_point(means[p.start : p.stop]) for p in parts])
 
+    def discrete_features(self, n_features: int) -> np.ndarray:
+        parts = self._parts(n_features)
+        return np.concatenate([part.family.discrete_features(part.width) for part in parts])
+
     def example_hyperparameters(self, n_features: int) -> dict[str, Any]:
         parts = self._parts(n_features)
         return joined(part.named(part.family.example_hyperparameters(part.width)) for part in parts)

@@ -62,7 +62,8 @@ ROOMS: dict[str, set[str]] = {
     "diagnostics": {"trace"},
     "prediction": {"trace", "partitions"},
     "description": {"trace", "partitions"},
-    "plots": {"trace", "partitions", "diagnostics", "description"},
+    "density": {"trace"},
+    "plots": {"trace", "partitions", "diagnostics", "description", "density"},
     "comparison": {"trace", "diagnostics"},
 }
 
