@@ -35,16 +35,22 @@ if TYPE_CHECKING:
     from pymc_dpsplit.estimates.map_partition import find_map
     from pymc_dpsplit.finite.finite_mixture import finite_mixture
     from pymc_dpsplit.posterior.comparison.compare_samplers import compare_samplers
+    from pymc_dpsplit.posterior.density.density import density
+    from pymc_dpsplit.posterior.description.describe_clusters import describe_clusters
     from pymc_dpsplit.posterior.diagnostics.diagnose import diagnose
     from pymc_dpsplit.posterior.partitions.credible_ball import credible_ball
     from pymc_dpsplit.posterior.partitions.partition_uncertainty import partition_uncertainty
     from pymc_dpsplit.posterior.partitions.point_partition import point_partition
     from pymc_dpsplit.posterior.partitions.similarity import similarity_matrix
+    from pymc_dpsplit.posterior.plots.plot_cluster_parameters import plot_cluster_parameters
     from pymc_dpsplit.posterior.plots.plot_clusters import plot_clusters
     from pymc_dpsplit.posterior.plots.plot_density import plot_density
+    from pymc_dpsplit.posterior.plots.plot_membership import plot_membership
     from pymc_dpsplit.posterior.plots.plot_n_clusters import plot_n_clusters, plot_prior_n_clusters
     from pymc_dpsplit.posterior.plots.plot_partition_uncertainty import plot_partition_uncertainty
     from pymc_dpsplit.posterior.plots.plot_similarity import plot_similarity
+    from pymc_dpsplit.posterior.plots.plot_top_words import plot_top_words
+    from pymc_dpsplit.posterior.plots.plot_trace import plot_trace
     from pymc_dpsplit.posterior.prediction.predict import predict
     from pymc_dpsplit.posterior.trace.labels import sample_labels
     from pymc_dpsplit.prior.elicit import elicit_alpha
@@ -74,6 +80,8 @@ __all__ = [
     "SphericalNormal",
     "compare_samplers",
     "credible_ball",
+    "density",
+    "describe_clusters",
     "diagnose",
     "dp_means",
     "dp_means_penalty",
@@ -81,12 +89,16 @@ __all__ = [
     "find_map",
     "finite_mixture",
     "partition_uncertainty",
+    "plot_cluster_parameters",
     "plot_clusters",
     "plot_density",
+    "plot_membership",
     "plot_n_clusters",
     "plot_partition_uncertainty",
     "plot_prior_n_clusters",
     "plot_similarity",
+    "plot_top_words",
+    "plot_trace",
     "point_partition",
     "predict",
     "prior_n_clusters",
@@ -98,6 +110,8 @@ __all__ = [
 _MODULE_OF = {
     "compare_samplers": "posterior.comparison.compare_samplers",
     "credible_ball": "posterior.partitions.credible_ball",
+    "density": "posterior.density.density",
+    "describe_clusters": "posterior.description.describe_clusters",
     "diagnose": "posterior.diagnostics.diagnose",
     "dp_means": "estimates.dp_means",
     "dp_means_penalty": "estimates.dp_means",
@@ -105,12 +119,16 @@ _MODULE_OF = {
     "find_map": "estimates.map_partition",
     "finite_mixture": "finite.finite_mixture",
     "partition_uncertainty": "posterior.partitions.partition_uncertainty",
+    "plot_cluster_parameters": "posterior.plots.plot_cluster_parameters",
     "plot_clusters": "posterior.plots.plot_clusters",
     "plot_density": "posterior.plots.plot_density",
+    "plot_membership": "posterior.plots.plot_membership",
     "plot_n_clusters": "posterior.plots.plot_n_clusters",
     "plot_partition_uncertainty": "posterior.plots.plot_partition_uncertainty",
     "plot_prior_n_clusters": "posterior.plots.plot_n_clusters",
     "plot_similarity": "posterior.plots.plot_similarity",
+    "plot_top_words": "posterior.plots.plot_top_words",
+    "plot_trace": "posterior.plots.plot_trace",
     "point_partition": "posterior.partitions.point_partition",
     "predict": "posterior.prediction.predict",
     "prior_n_clusters": "prior.n_clusters",

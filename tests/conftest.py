@@ -18,9 +18,12 @@ from zlib import crc32  # noqa: E402
 
 import numba  # noqa: E402
 
+# As `pm.sample` compiles models with a mixture, so that no function is compiled in two ways.
+_flags = [os.environ.get("PYTENSOR_FLAGS", ""), "numba__fastmath=False"]
 if numba.config.DISABLE_JIT:
     # PyTensor's numba linker cannot do without the compiler.
-    os.environ.setdefault("PYTENSOR_FLAGS", "linker=py")
+    _flags.append("linker=py")
+os.environ["PYTENSOR_FLAGS"] = ",".join(filter(None, _flags))
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402

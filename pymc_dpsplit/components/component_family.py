@@ -120,6 +120,10 @@ class ComponentFamily(ABC):
                 return int(shape[0])
         return None if self.row_ndim else 1
 
+    def discrete_features(self, n_features: int) -> np.ndarray:
+        """Return which of D = `n_features` features have whole numbers, an array of bool (D,)."""
+        return np.full(n_features, self.is_discrete)
+
     def example_hyperparameters(self, n_features: int) -> dict[str, Any]:
         """Return legal numerical hyperparameters, which stand in for PyMC variables in checks."""
         sample = np.repeat(np.array(self.examples)[:, None], n_features, axis=1)

@@ -115,6 +115,12 @@ class IndependentParts(ComponentFamily):
         point: np.ndarray = self._known_order.outward(np.concatenate(points))
         return point
 
+    def discrete_features(self, n_features: int) -> np.ndarray:
+        parts = self._parts(n_features)
+        kinds = [part.family.discrete_features(part.width) for part in parts]
+        kind: np.ndarray = self._known_order.outward(np.concatenate(kinds))
+        return kind
+
     def check(self, values: Values, n_features: int) -> dict[str, np.ndarray]:
         checked: dict[str, np.ndarray] = {}
         for part in self._parts(n_features):

@@ -61,7 +61,9 @@ ROOMS: dict[str, set[str]] = {
     "partitions": {"trace"},
     "diagnostics": {"trace"},
     "prediction": {"trace", "partitions"},
-    "plots": {"trace", "partitions"},
+    "description": {"trace", "partitions"},
+    "density": {"trace"},
+    "plots": {"trace", "partitions", "diagnostics", "description", "density"},
     "comparison": {"trace", "diagnostics"},
 }
 

@@ -17,6 +17,7 @@ from scipy.special import gammaln, logsumexp
 import pymc_dpsplit as dps
 from pymc_dpsplit.posterior.prediction import predict as predict_module
 from pymc_dpsplit.posterior.prediction.running_average import RunningAverage
+from pymc_dpsplit.posterior.trace import members
 from pymc_dpsplit.posterior.trace.draws import draws_of
 from tests.support.families import component_of, dataset_of, twin_of
 from tests.support.partitions import enumerate_partitions, exact_posterior, n_clusters_of
@@ -171,13 +172,13 @@ def test_occupied_clusters_alone_are_caught(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.control
 def test_members_of_another_draw_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Labels that were redrawn, but not for the atoms they are used with."""
-    right = predict_module.redraw
+    right = members.redraw
 
     def shifted(*arguments: Any) -> Any:
         redrawn = right(*arguments)
         return redrawn._replace(labels=np.roll(redrawn.labels, 1))
 
-    monkeypatch.setattr(predict_module, "redraw", shifted)
+    monkeypatch.setattr(members, "redraw", shifted)
     rows, reference = rows_and_reference("Normal")
     model, idata = sampled("Normal")
     _, parts = parts_of_draws("Normal", model, idata, monkeypatch)

@@ -83,23 +83,7 @@ def model():
 
 
 @pytest.fixture(scope="module")
-def compiled():
-    """What PyTensor compiles for the model is in its cache.
-
-    Slice is made by hand, with `fastmath`: such a function that was just compiled may round
-    otherwise than the same one loaded, docs/decisions/0009.
-    """
-    call = "plain_run(model_of(), tune=1, draws=1, chains=1)"
-    subprocess.run(
-        [sys.executable, "-c", f"from tests.integration.test_checkpoint import *; {call}"],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        check=True,
-    )
-
-
-@pytest.fixture(scope="module")
-def plain(model, compiled):
+def plain(model):
     return plain_run(model)
 
 

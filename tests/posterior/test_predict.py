@@ -12,8 +12,8 @@ import xarray as xr
 from scipy.special import logsumexp
 
 import pymc_dpsplit as dps
-from pymc_dpsplit.posterior.prediction import predict as predict_module
 from pymc_dpsplit.posterior.prediction.running_average import RunningAverage
+from pymc_dpsplit.posterior.trace import members
 
 ROWS = np.array([[0.0, 1.0], [0.3, 0.7], [-0.2, 1.4], [7.0, -6.0], [6.6, -5.5]])
 REFERENCE = [1, 1, 1, 0, 0]
@@ -120,7 +120,7 @@ def test_some_draws_are_enough_if_asked_for(model, idata):
 
 
 def test_labels_of_the_trace_are_used_where_it_has_them(monkeypatch):
-    monkeypatch.setattr(predict_module, "redraw", None)
+    monkeypatch.setattr(members, "redraw", None)
     with pm.Model() as model:
         b = dps.DPMixture("b", 1.0, dps.Normal(0, 0.1, 2, 1), shape=4)
         pm.Normal("y", b, 0.1, observed=[0.0, 0.1, 5.0, 5.1])

@@ -12,6 +12,8 @@ import pymc_dpsplit as dps
 # Each reader of a trace with the arguments that a user always gives after it.
 READERS: dict[str, tuple[str, ...]] = {
     "credible_ball": ("partition",),
+    "density": (),
+    "describe_clusters": ("partition",),
     "diagnose": (),
     "partition_uncertainty": ("partition",),
     "plot_clusters": (),
@@ -24,7 +26,7 @@ READERS: dict[str, tuple[str, ...]] = {
     "sample_labels": (),
     "similarity_matrix": (),
 }
-# Public functions that read no trace.
+# Public functions that read no trace, or a trace without the model.
 OTHERS = {
     "DPMixture",
     "compare_samplers",
@@ -33,7 +35,11 @@ OTHERS = {
     "elicit_alpha",
     "find_map",
     "finite_mixture",
+    "plot_cluster_parameters",
+    "plot_membership",
     "plot_prior_n_clusters",
+    "plot_top_words",
+    "plot_trace",
     "prior_n_clusters",
 }
 # What other spellings of an argument have been.

@@ -7,10 +7,10 @@ from scipy.optimize import linear_sum_assignment
 
 from pymc_dpsplit.posterior.partitions.check_partition import check_partition
 
-_MOST_COLOURED = 10  # colours of the cycle of matplotlib
-_GREY = "0.75"
+MOST_COLOURED = 10  # colours of the cycle of matplotlib
+GREY = "0.75"
 # Colours of clusters by rank; colour 7 of the cycle is grey too.
-_COLOURS = tuple("black" if k == 7 else f"C{k}" for k in range(_MOST_COLOURED))
+COLOURS = tuple("black" if k == 7 else f"C{k}" for k in range(MOST_COLOURED))
 
 
 class ClusterGroup(NamedTuple):
@@ -70,10 +70,10 @@ def cluster_groups(
     # The rank of each number by size; numbers that `like` does not have come last.
     ranks = np.argsort(np.argsort(-counted, kind="stable"))[numbers]
     ordered = np.argsort(-sizes, kind="stable")
-    is_coloured = ranks[ordered] < _MOST_COLOURED
+    is_coloured = ranks[ordered] < MOST_COLOURED
     groups = [
         ClusterGroup(
-            np.flatnonzero(labels == k), _COLOURS[ranks[k]], f"cluster {numbers[k]}: {sizes[k]}"
+            np.flatnonzero(labels == k), COLOURS[ranks[k]], f"cluster {numbers[k]}: {sizes[k]}"
         )
         for k in ordered[is_coloured]
     ]
@@ -81,7 +81,7 @@ def cluster_groups(
     if len(others):
         members = np.concatenate([np.flatnonzero(labels == k) for k in others])
         what = "smaller" if like is None else "more"
-        groups.append(ClusterGroup(members, _GREY, f"{len(others)} {what}: {len(members)}"))
+        groups.append(ClusterGroup(members, GREY, f"{len(others)} {what}: {len(members)}"))
     return groups
 
 

@@ -12,7 +12,7 @@ from pymc_dpsplit.posterior.partitions.point_partition import point_partition
 from pymc_dpsplit.posterior.partitions.resolve_labels import resolve_labels
 from pymc_dpsplit.posterior.plots.axes import axes_or_new
 from pymc_dpsplit.posterior.plots.cluster_groups import ClusterGroup, cluster_groups
-from pymc_dpsplit.posterior.plots.features import Feature, feature_names, feature_positions
+from pymc_dpsplit.posterior.trace.features import Feature, feature_names, feature_positions
 from pymc_dpsplit.posterior.trace.groups import choose_mixture
 from pymc_dpsplit.posterior.trace.values import mean_values
 

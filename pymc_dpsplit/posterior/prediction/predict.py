@@ -1,31 +1,33 @@
 """`predict`: prediction of new rows, averaged over draws; docs/method.md, eqs. (11.1) to (11.4)."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import xarray as xr
 from pymc.model import Model
 
 from pymc_dpsplit.components.arguments import check_integer, generator_of, shown
-from pymc_dpsplit.components.fixed_hyperparameters import with_values
 from pymc_dpsplit.data.blocks import blocks_of, column_centres
 from pymc_dpsplit.moves.patterns import patterns_of
-from pymc_dpsplit.posterior.partitions.check_partition import labels_of_partition, refuse_other_rows
-from pymc_dpsplit.posterior.partitions.label_arrays import as_labels
+from pymc_dpsplit.posterior.partitions.reference import (
+    Reference,
+    counts_shared,
+    reference_of,
+    refuse_other_length,
+    shares_of,
+)
 from pymc_dpsplit.posterior.prediction.new_rows import NewRows, read_new
 from pymc_dpsplit.posterior.prediction.running_average import RunningAverage
 from pymc_dpsplit.posterior.trace.draws import MixtureDraw, draws_of, recorded_posterior
-from pymc_dpsplit.posterior.trace.groups import group_of
 from pymc_dpsplit.posterior.trace.labels import (
     mixture_in,
     model_given,
     observations_in,
-    redraw,
     refuse_other_data,
 )
+from pymc_dpsplit.posterior.trace.members import recorded_labels, with_labels
 from pymc_dpsplit.posterior.trace.places import all_places, spread_places
-from pymc_dpsplit.posterior.trace.recorded import counts_of, labels_of
 from pymc_dpsplit.variables import MixtureVariables
 from pymc_dpsplit.variables.log_density import log_masses
 
@@ -33,20 +35,6 @@ from pymc_dpsplit.variables.log_density import log_masses
 _BLOCK = 2**18
 # Squares of larger numbers overflow.
 _FAR = 1e150
-
-
-class Reference(NamedTuple):
-    """A partition of the observations, with labels that are indices of `names`.
-
-    Attributes
-    ----------
-    labels : ndarray of int64, shape (N,)
-    names : ndarray of int, shape (R,)
-        The labels given by the user, ascending.
-    """
-
-    labels: np.ndarray
-    names: np.ndarray
 
 
 def predict(
@@ -141,11 +129,11 @@ def predict(
     posterior = recorded_posterior(idata, mixture)
     rows = read_new(new, mixture, model)
     reference = (
-        None if partition is None else _reference_of(partition, *observations_in(model, mixture))
+        None if partition is None else reference_of(partition, *observations_in(model, mixture))
     )
     if reference is not None:
         refuse_other_data(idata, mixture)
-    kept = _recorded_labels(idata, mixture) if reference is not None else None
+    kept = recorded_labels(idata, mixture) if reference is not None else None
     places = _places(posterior, num_samples)
     average = RunningAverage(len(rows.values), 0 if reference is None else len(reference.names))
     groups = [
@@ -158,8 +146,10 @@ def predict(
         n_recorded = len(draw.weights)
         shares = np.zeros((n_recorded, 0))
         if reference is not None:
+            refuse_other_length(reference, draw.rows.shape[0], mixture.name)
             labels = None if kept is None else kept[place]
-            draw, shares = _shares_of(draw, mixture, reference, labels, rng)
+            draw, labels = with_labels(draw, mixture, labels, rng)
+            shares = shares_of(counts_shared(labels, len(draw.weights), reference))
         for where, log_mass in _masses(draw, mixture, groups, centre):
             average.add(where, log_mass, n_recorded, shares)
     return _as_dataset(average, rows, reference, mixture.name)
@@ -171,81 +161,6 @@ def _places(posterior: xr.Dataset, num_samples: int | None) -> list[tuple[int, .
         return all_places(posterior)
     check_integer("num_samples", num_samples, 1)
     return spread_places(posterior, num_samples)
-
-
-def _reference_of(partition: Any, dim: str, coord: np.ndarray | None) -> Reference:
-    given_labels = labels_of_partition(partition)
-    labels = as_labels(given_labels, "partition")
-    if labels.ndim != 1 or labels.dtype.kind not in "iu":
-        raise ValueError(
-            f"partition has shape {labels.shape} and type {labels.dtype}; give one integer for "
-            "each observation, the number of its cluster."
-        )
-    refuse_other_rows(given_labels, dim, coord)
-    names, positions = np.unique(labels, return_inverse=True)
-    return Reference(positions, names)
-
-
-def _recorded_labels(idata: xr.DataTree, mixture: MixtureVariables) -> np.ndarray | None:
-    """Return the labels of the draws if they are variables of the model, otherwise None."""
-    if not mixture.is_labelled:
-        return None
-    posterior, name = group_of(idata, "posterior"), mixture.name
-    if f"{name}_labels" not in posterior:
-        raise ValueError(
-            f"the posterior group holds no {name}_labels; give the trace of this model, sampled "
-            "without var_names=."
-        )
-    labels = labels_of(posterior, name)
-    if (labels.max([labels.dims[2]]) >= counts_of(posterior, name)).any():
-        raise ValueError(
-            f"{name}_labels exceeds {name}_n_clusters in some draws of idata; give the trace as "
-            "pm.sample returned it."
-        )
-    return labels.to_numpy()
-
-
-def _shares_of(
-    draw: MixtureDraw,
-    mixture: MixtureVariables,
-    reference: Reference,
-    labels: np.ndarray | None,
-    rng: np.random.Generator,
-) -> tuple[MixtureDraw, np.ndarray]:
-    """Return the shares (A, R) of reference clusters among the members of each atom, and the atoms.
-
-    Redrawn labels may refer to atoms that the trace does not record; these are added.
-    """
-    if len(reference.labels) != draw.rows.shape[0]:
-        raise ValueError(
-            f"partition has {len(reference.labels)} labels, but {mixture.name} has "
-            f"{draw.rows.shape[0]} observations; give one integer for each."
-        )
-    if labels is None:
-        component = with_values(mixture.component, draw.values)
-        redrawn = redraw(draw, mixture, rng)
-        used = np.unique(redrawn.labels)
-        beyond = used[used >= len(draw.weights)]
-        draw = _with_atoms(
-            draw,
-            np.exp(redrawn.log_weights[beyond]),
-            component.unpack(redrawn.params[beyond], redrawn.shift),
-        )
-        number = np.arange(len(redrawn.log_weights))
-        number[beyond] = len(draw.weights) - len(beyond) + np.arange(len(beyond))
-        labels = number[redrawn.labels]
-    shape = len(draw.weights), len(reference.names)
-    flat = labels.astype(np.int64) * shape[1] + reference.labels
-    counts = np.bincount(flat, minlength=shape[0] * shape[1]).reshape(shape)
-    return draw, counts / np.maximum(counts.sum(1, keepdims=True), 1)
-
-
-def _with_atoms(
-    draw: MixtureDraw, weights: np.ndarray, parameters: Mapping[str, np.ndarray]
-) -> MixtureDraw:
-    """Add atoms without subtracting their mass from the remainder, see `RunningAverage.add`."""
-    joined = {name: np.concatenate([of, parameters[name]]) for name, of in draw.parameters.items()}
-    return draw._replace(weights=np.concatenate([draw.weights, weights]), parameters=joined)
 
 
 def _masses(

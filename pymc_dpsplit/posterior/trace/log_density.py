@@ -5,10 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 from pymc.model import Model
+from scipy.special import logsumexp
 
-from pymc_dpsplit.posterior.trace.draws import draws_of
+from pymc_dpsplit.data.blocks import column_centres
+from pymc_dpsplit.posterior.trace.draws import MixtureDraw, draws_of
 from pymc_dpsplit.variables import MixtureVariables
-from pymc_dpsplit.variables.log_density import log_mixture_density
+from pymc_dpsplit.variables.log_density import log_masses, log_mixture_density
 
 
 def log_density_by_model(
@@ -17,6 +19,7 @@ def log_density_by_model(
     model: Model,
     rows: np.ndarray,
     places: Sequence[tuple[int, ...]],
+    features: tuple[int, ...] | None = None,
 ) -> np.ndarray:
     """Compute the log density of rows under the random measure, including the remainder.
 
@@ -26,9 +29,11 @@ def log_density_by_model(
     mixture : MixtureVariables
         Mixture of a family without covariates.
     model : pymc.Model
-    rows : ndarray of float64, shape (n, D)
+    rows : ndarray of float64, shape (n, D) or (n, D')
     places : sequence of tuple of int
         Chain and draw of each of S draws.
+    features : tuple of int, optional
+        The D' features, ascending, whose marginal density is computed; by default all.
 
     Returns
     -------
@@ -37,6 +42,22 @@ def log_density_by_model(
     found = np.empty((len(places), len(rows)))
     draws = draws_of(posterior, mixture, model, places)
     for out, draw in zip(found, draws, strict=True):
-        law = draw.weights, draw.remainder, draw.parameters, draw.values
-        out[:] = log_mixture_density(mixture.component, rows, *law)
+        if features is None or len(features) == mixture.n_features:
+            law = draw.weights, draw.remainder, draw.parameters, draw.values
+            out[:] = log_mixture_density(mixture.component, rows, *law)
+        else:
+            out[:] = _log_margin(mixture, draw, rows, np.array(features))
     return found
+
+
+def _log_margin(
+    mixture: MixtureVariables, draw: MixtureDraw, rows: np.ndarray, features: np.ndarray
+) -> np.ndarray:
+    """Return the log density (n,) of some features, rows (n, D')."""
+    component = mixture.component
+    parameters = component.restrict_parameters(draw.parameters, features)
+    values = component.restrict(draw.values, features)
+    law = draw.weights, draw.remainder, parameters, values
+    # As in `predict`: a grid may reach far beyond the data.
+    centre = column_centres(draw.rows)[features]
+    return logsumexp(log_masses(component, np.ascontiguousarray(rows), *law, centre), axis=0)

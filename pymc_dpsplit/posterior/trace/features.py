@@ -1,4 +1,4 @@
-"""Selection of the features of a figure, and names of its axes."""
+"""Selection of features of a mixture by the user, and their names."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,16 +14,16 @@ Feature = int | str
 def feature_positions(
     features: Feature | Sequence[Feature] | None, values: xr.DataArray, default: int, most: int
 ) -> tuple[int, ...] | None:
-    """Return the indices of the features to show.
+    """Return the indices of the features that the user selects.
 
     Parameters
     ----------
     features : int, str or sequence of them, optional
         As given by the user: indices, or labels of the coordinate.
     values : DataArray, shape (N,) or (N, D)
-        Values that the figure shows.
+        Values that the mixture models.
     default : int
-        Number of features to show, the first ones, if the user gives none.
+        Number of features, the first ones, if the user gives none.
     most : int
         Largest number of features that the user may give.
 

@@ -1,0 +1,282 @@
+"""`density`: posterior density of a mixture, or of a margin of it, as a table."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import arviz_base as azb
+import numpy as np
+import xarray as xr
+from pymc.model import Model
+
+from pymc_dpsplit.components.arguments import check_integer
+from pymc_dpsplit.posterior.density.feature_laws import (
+    CountLaw,
+    Density,
+    FeatureLaw,
+    GaussianLaw,
+    NumberLaw,
+)
+from pymc_dpsplit.posterior.trace.draws import recorded_posterior
+from pymc_dpsplit.posterior.trace.features import Feature, feature_names, feature_positions
+from pymc_dpsplit.posterior.trace.gaussian_density import (
+    density_at,
+    gaussian_draws,
+    is_gaussian,
+    refuse_shapes,
+)
+from pymc_dpsplit.posterior.trace.groups import choose_mixture, group_of
+from pymc_dpsplit.posterior.trace.log_density import log_density_by_model
+from pymc_dpsplit.posterior.trace.places import spread_places
+from pymc_dpsplit.posterior.trace.values import PlottedValues, plotted_values
+from pymc_dpsplit.variables import MixtureVariables, find_mixtures
+
+_LINE_POINTS = 500
+_PLANE_POINTS = 100  # along each axis
+# Counts of few observations may go far beyond those observed.
+_COUNTS_BEYOND = 20
+_PROBABILITIES = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+def density(
+    idata: xr.DataTree,
+    *,
+    model: Model | None = None,
+    var_name: str | None = None,
+    features: Feature | Sequence[Feature] | None = None,
+    grid: Any = None,
+    probabilities: Sequence[float] = _PROBABILITIES,
+    num_samples: int = 200,
+    ci_prob: float | None = None,
+) -> xr.Dataset:
+    """Compute the posterior density of a mixture in one or two features, over a grid.
+
+    In each draw a mixture has a density, and for one feature a distribution function and quantiles.
+    The result contains their posterior mean, standard deviation and pointwise interval.
+
+    Parameters
+    ----------
+    idata : DataTree
+        As returned by `pm.sample`.
+    model : pymc.Model, optional
+        The sampled model, by default that of the context.  It is required for families that are
+        not Gaussian, and for data whose mean depends on other variables.
+    var_name : str, optional
+        Name of the mixture; required if the trace contains several.
+    features : int, str or sequence of one or two of them, optional
+        Features whose marginal density is computed, as indices or labels of the coordinate; by
+        default the first two.
+    grid : array_like, shape (G,), or two of them, optional
+        Values of the feature or of each of two, ascending; by default evenly spaced over the range
+        of the data with a margin, 500 of one feature and 100 of each of two, or whole numbers.
+    probabilities : sequence of float
+        Probabilities of the quantiles of one feature.
+    num_samples : int
+        Largest number of draws to use, evenly spaced over all chains.
+    ci_prob : float, optional
+        Probability of the equal-tailed intervals; by default that of ArviZ,
+        ``rcParams["stats.ci_prob"]``.
+
+    Returns
+    -------
+    Dataset
+        Variables over ``statistic``, which is mean, sd, and the ends of the interval, such as
+        ``eti89_lb``:
+
+        ``density``, over ``grid``, and ``grid_bis`` for two features
+            Of a feature of whole numbers, its probabilities.
+        ``cdf``, over ``grid``
+            Probability of values up to that of the grid.
+        ``quantile``, over ``probability``
+            NaN if it lies outside the range that was computed.
+
+        The attribute ``feature`` of a grid is the name of the feature, and ``is_discrete`` of the
+        Dataset says whether any feature has whole numbers.
+
+    Raises
+    ------
+    ValueError
+        If the mixture has no such density, if the trace lacks the values, if the model is required,
+        or if an argument is out of range.
+
+    Notes
+    -----
+    For Gaussian families the density of a draw is that of its occupied clusters, with weights
+    scaled to sum to 1.  The remainder, of weight ``{name}_new_weight`` (about alpha / (alpha + N)),
+    is omitted, because its density depends on the prior, which is not in the trace.  For other
+    families the remainder is included.
+
+    Distribution functions of Gaussian families and of whole numbers are exact.  Others are
+    integrated by the midpoint rule, from the smallest value less the range of the data (from 0, if
+    all are positive) to the largest plus this range; what lies outside is left out.
+
+    Examples
+    --------
+    >>> import arviz as az
+    >>> import numpy as np
+    >>> import pymc_dpsplit as dps
+    >>> drawn = {"x_n_clusters": np.full((1, 2), 1), "x_weights": np.full((1, 2, 1), 0.9)}
+    >>> drawn |= {"x_mu": np.zeros((1, 2, 1)), "x_sigma": np.ones((1, 2, 1))}
+    >>> observed = {"x": np.array([-1.0, 0.3, 0.8])}
+    >>> idata = az.from_dict({"posterior": drawn, "observed_data": observed})
+    >>> found = dps.density(idata, grid=[-1.0, 0.0, 1.0], probabilities=[0.5, 0.975])
+    >>> found["density"].sel(statistic="mean").values.round(3)
+    array([0.242, 0.399, 0.242])
+    >>> found["quantile"].sel(statistic="mean").values.round(2)
+    array([0.  , 1.96])
+    """
+    name = choose_mixture(idata, var_name)
+    check_integer("num_samples", num_samples, 1)
+    ci_prob = azb.rcParams["stats.ci_prob"] if ci_prob is None else ci_prob
+    if not 0 < ci_prob < 1:
+        raise ValueError(f"ci_prob={ci_prob} must lie between 0 and 1.")
+    model = Model.get_context(error_if_none=False) if model is None else model
+    shown = plotted_values(idata, name, model, num_samples)
+    keep = feature_positions(features, shown.values, default=2, most=2)
+    values = values_of(shown, keep)
+    names = [name] if keep is None else [feature_names(shown.values)[i] for i in keep]
+    if is_gaussian(idata, name):
+        refuse_shapes(group_of(idata, "posterior"), name, shown.values.shape[1:])
+        draws = gaussian_draws(idata, name, keep, num_samples)
+        is_whole = [False] * len(names)
+        at: Density = partial(density_at, draws=draws)
+        law: FeatureLaw = GaussianLaw(draws)
+    else:
+        mixture = _mixture_of(name, model)
+        is_whole = [bool(mixture.component.discrete_features(mixture.n_features)[i])
+                    for i in keep or (0,)]  # fmt: skip
+        at = _by_model(idata, mixture, model, keep or (0,), num_samples)
+        law = _numerical(at, values[:, 0], is_whole[0])
+    grids = _grids(grid, values, is_whole)
+    return _as_dataset(at, law, grids, names, any(is_whole), _checked(probabilities), ci_prob)
+
+
+def values_of(shown: PlottedValues, keep: tuple[int, ...] | None) -> np.ndarray:
+    """Return the values (n, F) of the features `keep`, without rows that miss one of them."""
+    values = shown.values.to_numpy().reshape(len(shown.values), -1)[:, keep or (0,)].astype(float)
+    return values[np.isfinite(values).all(1)]
+
+
+def _mixture_of(name: str, model: Model | None) -> MixtureVariables:
+    mixture = None if model is None else find_mixtures(model).get(name)
+    if mixture is None:
+        raise ValueError(
+            f"mixture {name} is not of Gaussians, so that its trace does not tell its density; "
+            "give model=, with which idata was sampled."
+        )
+    if mixture.component.has_covariates:
+        raise ValueError(
+            f"mixture {name} of {type(mixture.component).__name__} has no density of a single "
+            "number, because that of a row depends on its covariates; use az.plot_ppc_dist on "
+            "posterior predictive draws."
+        )
+    return mixture
+
+
+def _by_model(
+    idata: xr.DataTree, mixture: MixtureVariables, model: Any, keep: tuple[int, ...], most: int
+) -> Density:
+    """Return the marginal density of some features as a function of points (G, F)."""
+    posterior = recorded_posterior(idata, mixture)
+    places = spread_places(posterior, most)
+    order = np.argsort(keep)  # families take features in ascending order
+    margin = tuple(np.array(keep)[order].tolist())
+
+    def found(points: np.ndarray) -> np.ndarray:
+        rows = np.ascontiguousarray(points[:, order])
+        return np.exp(log_density_by_model(posterior, mixture, model, rows, places, margin))
+
+    return found
+
+
+def _numerical(at: Density, values: np.ndarray, is_whole: bool) -> FeatureLaw:
+    """Return the law of a feature whose distribution function has no closed form."""
+    low, high = values.min(), values.max()
+    spread = (high - low) or 1.0
+    if is_whole:
+        return CountLaw(at, int(np.ceil(high + 3 * spread)) + _COUNTS_BEYOND)
+    return NumberLaw(at, 0.0 if low > 0 else low - spread, high + spread)
+
+
+def _grids(given: Any, values: np.ndarray, is_whole: list[bool]) -> list[np.ndarray]:
+    """Return the grid of each feature, that of the user or one over the range of the values."""
+    n_features = len(is_whole)
+    if given is None:
+        size = _LINE_POINTS if n_features == 1 else _PLANE_POINTS
+        pairs = zip(values.T, is_whole, strict=True)
+        return [_whole_grid(of) if whole else _grid(of, size) for of, whole in pairs]
+    grids = [np.asarray(given, float)] if n_features == 1 else [np.asarray(of) for of in given]
+    are_valid = len(grids) == n_features and all(
+        of.ndim == 1 and len(of) > 0 and np.isfinite(of).all() and (np.diff(of) > 0).all()
+        for of in grids
+    )
+    if not are_valid:
+        raise ValueError(
+            f"grid must hold ascending finite numbers for {n_features} features; give an array "
+            "for one feature, a pair of arrays for two."
+        )
+    for of, whole in zip(grids, is_whole, strict=True):
+        if whole and (of != np.rint(of)).any():
+            raise ValueError("grid holds fractions for a feature of whole numbers; give integers.")
+    return [of.astype(float) for of in grids]
+
+
+def _grid(values: np.ndarray, size: int) -> np.ndarray:
+    """Return evenly spaced points over the range of `values`, with a margin."""
+    low, high = values.min(), values.max()
+    margin = 0.15 * (high - low) or 1.0
+    return np.linspace(low - margin, high + margin, size)
+
+
+def _whole_grid(values: np.ndarray) -> np.ndarray:
+    """Return the whole numbers over the range of `values`, from 0 if it is near."""
+    low, high = values.min(), values.max()
+    first = 0.0 if low <= high - low else low
+    return np.arange(first, high + 1)
+
+
+def _checked(probabilities: Any) -> np.ndarray:
+    given = np.atleast_1d(np.asarray(probabilities, dtype=float))
+    if given.ndim != 1 or not ((given > 0) & (given < 1)).all():
+        raise ValueError(
+            f"probabilities={probabilities!r} must lie between 0 and 1; give those of quantiles."
+        )
+    return given
+
+
+def _as_dataset(
+    at: Density,
+    law: FeatureLaw,
+    grids: list[np.ndarray],
+    names: list[str],
+    is_discrete: bool,
+    probabilities: np.ndarray,
+    ci_prob: float,
+) -> xr.Dataset:
+    summarise = partial(_summary, ci_prob=ci_prob)
+    dims = ["grid", "grid_bis"][: len(grids)]
+    points = np.stack(np.meshgrid(*grids, indexing="ij"), axis=-1).reshape(-1, len(grids))
+    shape = (-1, *(len(of) for of in grids))
+    found: dict[str, Any] = {"density": (dims, at(points).reshape(shape))}
+    coords: dict[str, Any] = {
+        dim: (dim, of, {"feature": name, "long_name": name})
+        for dim, of, name in zip(dims, grids, names, strict=True)
+    }
+    if len(grids) == 1:
+        found["cdf"] = (dims, law.cdf(grids[0]))
+        found["quantile"] = (["probability"], law.quantiles(probabilities))
+        coords["probability"] = probabilities
+    interval = f"eti{100 * ci_prob:.0f}"
+    coords["statistic"] = ["mean", "sd", f"{interval}_lb", f"{interval}_ub"]
+    variables = {
+        key: ([*over, "statistic"], summarise(drawn)) for key, (over, drawn) in found.items()
+    }
+    attrs = {"is_discrete": int(is_discrete), "ci_prob": ci_prob}  # netCDF has no booleans
+    return xr.Dataset(variables, coords=coords, attrs=attrs)
+
+
+def _summary(drawn: np.ndarray, ci_prob: float) -> np.ndarray:
+    """Return mean, standard deviation and interval (..., 4) over draws (S, ...)."""
+    tail = (1 - ci_prob) / 2
+    ends = np.quantile(drawn, [tail, 1 - tail], axis=0)
+    return np.stack([drawn.mean(0), drawn.std(0), *ends], axis=-1)

@@ -1,0 +1,137 @@
+"""Figure: the parameters of the clusters of a description, with intervals."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from pymc_dpsplit.posterior.description.cluster_description import ClusterDescription
+from pymc_dpsplit.posterior.plots.description_axes import cluster_styles, refuse_no_description
+
+_MOST_CLUSTERS = 20
+_MOST_ENTRIES = 60
+_HEIGHT, _LEAST_WIDTH, _ENTRY_WIDTH = 2.4, 6.5, 0.6  # inches
+_SPAN = 0.7  # share of the width of an entry that its clusters take
+_FEW_LETTERS = 40  # of all tick labels together, which then fit without a turn
+
+
+def plot_cluster_parameters(
+    description: ClusterDescription,
+    *,
+    parameters: str | Sequence[str] | None = None,
+    axes: Any = None,
+) -> Any:
+    """Plot the average parameters of each reference cluster, with their intervals.
+
+    Each parameter has a panel, with the features side by side and one colour for each cluster.  Of
+    matrices, such as covariances, the diagonal is shown.
+
+    Parameters
+    ----------
+    description : ClusterDescription
+        As from `describe_clusters`.
+    parameters : str or sequence of str, optional
+        Parameters to show, by default all.
+    axes : matplotlib Axes or sequence of them, optional
+        One for each parameter; by default those of a new figure.
+
+    Returns
+    -------
+    ndarray of matplotlib Axes, one for each parameter
+
+    Raises
+    ------
+    ValueError
+        If `description` is something else, a parameter is unknown, there are more than 20 clusters
+        or a parameter has more than 60 entries, or the number of axes differs.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_dpsplit as dps
+    >>> with pm.Model() as model:
+    ...     _ = dps.DPMixture("x", 1.0, dps.Normal(0, 0.1, 2, 1), observed=[0.0, 0.1, 0.2, 9.0])
+    ...     idata = pm.sample(
+    ...         draws=50, tune=50, chains=2, random_seed=1, progressbar=False,
+    ...         compute_convergence_checks=False,
+    ...     )
+    >>> found = dps.describe_clusters(idata, [0, 0, 0, 1], model=model, random_seed=1)
+    >>> [ax.get_ylabel() for ax in dps.plot_cluster_parameters(found)]
+    ['mu', 'sigma']
+    """
+    shown = refuse_no_description(description)
+    names = shown.chosen(parameters)
+    if len(shown.size) > _MOST_CLUSTERS:
+        raise ValueError(
+            f"description has {len(shown.size)} clusters, too many to tell apart; describe a "
+            f"partition of at most {_MOST_CLUSTERS}, as from point_partition(max_clusters=)."
+        )
+    summary = shown.to_dataset()
+    entries = {name: _entries(summary[name]) for name in names}
+    for name, (labels, _) in entries.items():
+        if len(labels) > _MOST_ENTRIES:
+            raise ValueError(
+                f"{name} has {len(labels)} entries, too many for a figure; leave it out of "
+                "parameters=, or show words by plot_top_words."
+            )
+    panels = _panels(axes, len(names), max(len(labels) for labels, _ in entries.values()))
+    for ax, name in zip(panels, names, strict=True):
+        _draw(ax, *entries[name], shown)
+        is_matrix = summary[name].ndim > 3 and len(entries[name][0]) == summary[name].shape[1]
+        ax.set_ylabel(f"{name}, diagonal" if is_matrix else name)
+    handles, labels = panels[0].get_legend_handles_labels()
+    panels[0].legend(
+        handles, labels, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0),
+        title=f"mean, {100 * shown.ci_prob:.0f} % interval", title_fontsize="small",
+    )  # fmt: skip
+    return panels
+
+
+def _entries(values: xr.DataArray) -> tuple[list[str], np.ndarray]:
+    """Return names of the entries of a parameter, and their statistics (R, entries, 4)."""
+    own = values.dims[1:-1]
+    numbers = values.to_numpy()
+    if len(own) == 2 and numbers.shape[1] == numbers.shape[2]:
+        numbers = np.moveaxis(np.diagonal(numbers, axis1=1, axis2=2), -1, 1)
+        own = own[:1]
+    labels = [
+        values.coords[dim].to_numpy() if dim in values.coords else np.arange(values.sizes[dim])
+        for dim in own
+    ]
+    texts = [
+        ", ".join(str(of[i]) for of, i in zip(labels, place, strict=True))
+        for place in np.ndindex(*(len(of) for of in labels))
+    ]
+    return texts, numbers.reshape(len(numbers), -1, numbers.shape[-1])
+
+
+def _panels(axes: Any, n_panels: int, n_entries: int) -> np.ndarray:
+    if axes is None:
+        # Imported here because it takes longer than the rest of the package.
+        import matplotlib.pyplot as plt
+
+        size = max(_LEAST_WIDTH, _ENTRY_WIDTH * n_entries + 2), _HEIGHT * n_panels
+        axes = plt.subplots(n_panels, figsize=size, layout="constrained", squeeze=False)[1]
+    panels = np.array(axes, dtype=object).ravel()
+    if len(panels) != n_panels:
+        raise ValueError(
+            f"axes has {len(panels)} axes for {n_panels} parameters; give one for each, or leave "
+            "it out."
+        )
+    return panels
+
+
+def _draw(ax: Any, labels: list[str], statistics: np.ndarray, shown: ClusterDescription) -> None:
+    n_clusters = len(statistics)
+    across = np.arange(len(labels))
+    for r, (color, label) in enumerate(cluster_styles(shown)):
+        mean, _, low, high = statistics[r].T
+        place = across + _SPAN * ((r + 0.5) / n_clusters - 0.5)
+        ax.vlines(place, low, high, color=color, linewidth=1.5)
+        ax.plot(place, mean, "o", color=color, markersize=4, label=label)
+    turned = len(labels) > 1 and sum(map(len, labels)) > _FEW_LETTERS
+    ax.set_xticks(across, labels, rotation=40 if turned else 0, ha="right" if turned else "center")
+    ax.set_xlim(-0.5, len(labels) - 0.5)
+    for edge in across[1:] - 0.5:
+        ax.axvline(edge, color="0.9", linewidth=0.8, zorder=0)

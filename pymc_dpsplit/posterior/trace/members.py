@@ -1,0 +1,98 @@
+"""Labels of a draw that are indices of its atoms."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import xarray as xr
+
+from pymc_dpsplit.components.fixed_hyperparameters import with_values
+from pymc_dpsplit.posterior.trace.draws import MixtureDraw
+from pymc_dpsplit.posterior.trace.groups import group_of
+from pymc_dpsplit.posterior.trace.labels import redraw
+from pymc_dpsplit.posterior.trace.recorded import counts_of, labels_of
+from pymc_dpsplit.variables import MixtureVariables
+
+
+def recorded_labels(idata: xr.DataTree, mixture: MixtureVariables) -> np.ndarray | None:
+    """Return the labels of the draws if they are variables of the model, otherwise None.
+
+    Parameters
+    ----------
+    idata : DataTree
+    mixture : MixtureVariables
+
+    Returns
+    -------
+    ndarray of int, shape (chain, draw, N), or None
+        Labels are indices of the atoms that the trace records.
+
+    Raises
+    ------
+    ValueError
+        If the trace lacks them, or if they exceed the number of clusters.
+    """
+    if not mixture.is_labelled:
+        return None
+    posterior, name = group_of(idata, "posterior"), mixture.name
+    if f"{name}_labels" not in posterior:
+        raise ValueError(
+            f"the posterior group holds no {name}_labels; give the trace of this model, sampled "
+            "without var_names=."
+        )
+    labels = labels_of(posterior, name)
+    if (labels.max([labels.dims[2]]) >= counts_of(posterior, name)).any():
+        raise ValueError(
+            f"{name}_labels exceeds {name}_n_clusters in some draws of idata; give the trace as "
+            "pm.sample returned it."
+        )
+    return labels.to_numpy()
+
+
+def with_labels(
+    draw: MixtureDraw,
+    mixture: MixtureVariables,
+    labels: np.ndarray | None,
+    rng: np.random.Generator,
+) -> tuple[MixtureDraw, np.ndarray]:
+    """Return a draw and its labels, which are redrawn unless they are recorded.
+
+    Redrawn labels may refer to atoms that the trace does not record.  These are added, without
+    subtracting their mass from the remainder.
+
+    Parameters
+    ----------
+    draw : MixtureDraw
+    mixture : MixtureVariables
+    labels : ndarray of int, shape (N,), or None
+        From `recorded_labels`.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    draw : MixtureDraw
+        With A atoms; those after the recorded ones were added.
+    labels : ndarray of int, shape (N,)
+        Indices of the atoms.
+    """
+    if labels is not None:
+        return draw, labels
+    component = with_values(mixture.component, draw.values)
+    redrawn = redraw(draw, mixture, rng)
+    used = np.unique(redrawn.labels)
+    beyond = used[used >= len(draw.weights)]
+    draw = _with_atoms(
+        draw,
+        np.exp(redrawn.log_weights[beyond]),
+        component.unpack(redrawn.params[beyond], redrawn.shift),
+    )
+    number = np.arange(len(redrawn.log_weights))
+    number[beyond] = len(draw.weights) - len(beyond) + np.arange(len(beyond))
+    return draw, number[redrawn.labels]
+
+
+def _with_atoms(
+    draw: MixtureDraw, weights: np.ndarray, parameters: Mapping[str, np.ndarray]
+) -> MixtureDraw:
+    """Add atoms without subtracting their mass from the remainder, see `RunningAverage.add`."""
+    joined = {name: np.concatenate([of, parameters[name]]) for name, of in draw.parameters.items()}
+    return draw._replace(weights=np.concatenate([draw.weights, weights]), parameters=joined)
