@@ -126,8 +126,12 @@ def log_coefficients(rows: SparseRows) -> np.ndarray:
     """
     totals, row_of = row_totals(rows), row_of_each(rows)
     # Entropies, as differences of log factorials of large counts lose digits.
-    own = scipy.special.xlogy(rows.values, rows.values / totals[row_of])
-    own += _factorial_rest(rows.values)
+    x, total = rows.values, totals[row_of]
+    is_most = 2.0 * x > total
+    few = np.where(is_most | (x == 0.0), 1.0, x / np.maximum(total, 1.0))
+    log_share = scipy.special.xlogy(1.0, few)  # NaN for entries that are no counts
+    log_share += np.log1p(np.where(is_most, (x - total) / np.maximum(total, 1.0), 0.0))
+    own = x * log_share + _factorial_rest(x)
     return _factorial_rest(totals) - np.bincount(row_of, own, minlength=rows.shape[0])
 
 

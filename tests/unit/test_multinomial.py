@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import sparse
-from scipy.special import gammaln
 
 import pymc_dpsplit as dps
 from pymc_dpsplit import sampler
