@@ -20,6 +20,8 @@ FEW, _LARGE = 16.0, 1e15
 _STIRLING_FROM = 16.0
 # A quotient between them is not rounded to 0 or infinity.
 _LEAST, _MOST = 1e-100, 1e100
+# Above it the logarithm of a product of rounded factors loses digits.
+_NEARLY_ONE = 0.99999
 _LOG_FACTORIALS = np.array([math.lgamma(n + 1.0) for n in range(_TABULATED)])
 
 
@@ -97,19 +99,42 @@ def log_rising_over(a, n, c):
     -------
     float
     """
+    if n == 0.0:
+        return 0.0
+    if 0.0 < n <= FEW and n == math.floor(n):
+        ratio = _rising_ratio(a, n, c)
+        if _LEAST < ratio < _NEARLY_ONE or 1.0 / _NEARLY_ONE < ratio < _MOST:
+            return math.log(ratio)
     if a + n < _STIRLING_FROM:
         return math.lgamma(a + n) - math.lgamma(a) - n * math.log(c)
-    total = n * log_of_ratio(a + n, c) + _stirling_rest(a + n)
+    return n * log_of_ratio(a + n, c) + _log_rising_over_end(a, n)
+
+
+@jitted
+def _rising_ratio(a, n, c):
+    """Return gamma(a + n) / (gamma(a) c^n), for whole n: a product of n factors."""
+    ratio, unit = 1.0, 1.0 / c
+    for j in range(int(n)):
+        ratio *= (a + j) * unit
+    return ratio
+
+
+@jitted
+def _log_rising_over_end(a, n):
+    """As `log_rising_over` with c = a + n, which is at least `_STIRLING_FROM`."""
     if a < _STIRLING_FROM:
-        return total + (a - 0.5) * math.log(a + n) - (a + n) + _HALF_LOG_2PI - math.lgamma(a)
-    return total + (a - 0.5) * math.log1p(n / a) - n - _stirling_rest(a)
+        at_start = (a - 0.5) * math.log(a + n) - (a + n) + _HALF_LOG_2PI - math.lgamma(a)
+    else:
+        at_start = (a - 0.5) * math.log1p(n / a) - n - _stirling_rest(a)
+    return at_start + _stirling_rest(a + n)
 
 
 @jitted
 def _stirling_rest(x):
     """Log gamma(x) less (x - 1/2) log x - x + log(2 pi) / 2, for x >= `_STIRLING_FROM`."""
-    y = 1.0 / (x * x)
-    return (1 / 12 - y * (1 / 360 - y * (1 / 1260 - y * (1 / 1680 - y / 1188)))) / x
+    z = 1.0 / x
+    y = z * z
+    return (1 / 12 - y * (1 / 360 - y * (1 / 1260 - y * (1 / 1680 - y * (1 / 1188))))) * z
 
 
 @jitted
@@ -128,8 +153,28 @@ def log_growth(b, t):
 @jitted
 def log_beta_rising(a, b, s, f):
     """Logarithm of beta(a + s, b + f) / beta(a, b), for positive a, b and nonnegative s, f."""
+    if s + f <= FEW and s == math.floor(s) and f == math.floor(f):
+        ratio = _beta_ratio(a, b, s, f)
+        if _LEAST < ratio < _NEARLY_ONE:
+            return math.log(ratio)
     c = (a + s) + (b + f)
-    return log_rising_over(a, s, c) + log_rising_over(b, f, c) - log_rising_over(a + b, s + f, c)
+    if c < _STIRLING_FROM:
+        of_sum = math.lgamma(c) - math.lgamma(a + b) - (s + f) * math.log(c)
+    else:
+        of_sum = _log_rising_over_end(a + b, s + f)
+    return log_rising_over(a, s, c) + log_rising_over(b, f, c) - of_sum
+
+
+@jitted
+def _beta_ratio(a, b, s, f):
+    """Return beta(a + s, b + f) / beta(a, b), for whole s and f: a product of s + f factors."""
+    ratio, c = 1.0, a + b
+    for j in range(int(s)):
+        ratio *= (a + j) / (c + j)
+    c += s
+    for j in range(int(f)):
+        ratio *= (b + j) / (c + j)
+    return ratio
 
 
 @jitted

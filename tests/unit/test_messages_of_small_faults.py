@@ -41,7 +41,9 @@ def trace() -> xr.DataTree:
         "x_mu": np.zeros((1, 2, 1)),
         "x_sigma": np.ones((1, 2, 1)),
     }
-    return az.from_dict({"posterior": drawn, "observed_data": {"x": np.array([-1.0, 0.3])}})
+    stats = {"x_entropy": np.zeros((1, 2)), "x_log_joint": np.zeros((1, 2))}
+    data = {"x": np.array([-1.0, 0.3])}
+    return az.from_dict({"posterior": drawn, "sample_stats": stats, "observed_data": data})
 
 
 def model_of(observed: list[float]) -> pm.Model:

@@ -13,7 +13,7 @@ from pymc.model import Model
 
 from pymc_dpsplit.posterior.trace.draws import draws_of, has_dropped
 from pymc_dpsplit.posterior.trace.groups import find_labels, group_of
-from pymc_dpsplit.posterior.trace.labels import redraw, refuse_other_data
+from pymc_dpsplit.posterior.trace.labels import redraw
 from pymc_dpsplit.variables import find_mixtures
 
 _MOST_DRAWS, _MOST_ROWS = 50, 1000
@@ -87,7 +87,6 @@ def _redrawn(
     posterior = group_of(idata, "posterior")
     if has_dropped(posterior, name):
         return None
-    refuse_other_data(idata, mixture)
     n_chains = posterior.sizes["chain"]
     places = [(chain, int(draw)) for chain in range(n_chains) for draw in draws]
     # A fixed seed, so that the verdict on a trace is reproducible.

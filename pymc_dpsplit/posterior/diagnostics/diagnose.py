@@ -19,6 +19,7 @@ from pymc_dpsplit.posterior.diagnostics.invariants import (
 from pymc_dpsplit.posterior.diagnostics.probes import probe_densities
 from pymc_dpsplit.posterior.trace.declared import kept_rows
 from pymc_dpsplit.posterior.trace.groups import choose_mixture, group_of, mixture_names
+from pymc_dpsplit.posterior.trace.labels import refuse_other_data
 from pymc_dpsplit.posterior.trace.recorded import counts_of, refuse_other_draws
 from pymc_dpsplit.variables import find_mixtures
 
@@ -165,6 +166,9 @@ def diagnose(
     model = Model.get_context(error_if_none=False) if model is None else model
     posterior, stats = group_of(idata, "posterior"), group_of(idata, "sample_stats")
     refuse_other_draws(posterior, stats, "sample_stats")
+    mixture = None if model is None else find_mixtures(model).get(name)
+    if mixture is not None:
+        refuse_other_data(idata, mixture)
     draws = invariant_quantities(posterior, stats, name, mixture_names(idata))
     probes = probe_densities(idata, name, model)
     table = tabulate(draws if probes is None else draws.merge(probes))
