@@ -188,7 +188,7 @@ def test_rooms_import_one_way():
     ("file", "line", "fault"),
     [
         ("trace/labels.py", "from {}.plots.axes import axes_or_new", "trace may not import plots"),
-        ("plots/axes.py", "from {} import diagnostics", "plots may not import diagnostics"),
+        ("plots/axes.py", "from {} import prediction", "plots may not import prediction"),
         ("extras/new.py", "", "no row in the table of rooms"),
         ("stray.py", "", "no row in the table of rooms"),
     ],

@@ -171,7 +171,7 @@ class ClusterDescription:
         References
         ----------
         .. [1] Sievert and Shirley (2014). LDAvis: a method for visualizing and interpreting topics.
-           Proceedings of the Workshop on Interactive Language Learning, eq. (1), with 0.6 in
+           Proceedings of the Workshop on Interactive Language Learning, equation 1, with 0.6 in
            section 5.
         """
         words, _ = self.words_and_places(n, relevance, parameter)
