@@ -134,7 +134,7 @@ def test_labels_of_the_trace_are_used_where_it_has_them():
     [
         ({"partition": [0, 1]}, "partition has 2 labels, but x has 6 observations; give one"),
         ({"partition": [0.5] * 6}, "partition has shape .* give one integer for each"),
-        ({"num_samples": 0}, "num_samples=0 must be an integer of at least 1"),
+        ({"num_samples": 0}, "num_samples=0 is out of range; give an integer of at least 1"),
         ({"ci_prob": 1.0}, "ci_prob=1.0 must lie between 0 and 1"),
         ({"var_name": "y"}, "var_name='y' names no mixture of the model"),
     ],

@@ -1,3 +1,5 @@
+import re
+
 import arviz as az
 import numpy as np
 import pymc as pm
@@ -367,10 +369,10 @@ def test_only_the_three_worst_are_named(make_trace, rng):
     slow = make_trace(correlation=0.95)
     said = words(diagnose(slow))
     (listed,) = [part for part in said.split(" - ") if part.startswith("bulk ESS is 400 or less")]
-    assert listed.count("(") == 3 + listed.count("iterations")
+    assert len(re.findall(r"\w+ \(\d+\)", listed.partition(":")[0])) == 3
     assert " and 1 more" in listed
     table = diagnose(slow).table
-    worst = str(table["quantity"].values[int(table["ess_bulk"].argmin())])
+    worst = str(table["quantity"].values[int(table["ess_bulk"].to_numpy().argmin())])
     assert f"less for {worst} (" in listed
 
 
@@ -404,7 +406,9 @@ def doubts_with(observed, component, n_clusters=2, alpha=1.0):
     names = [str(d) for d in range(observed.shape[1])]
     coords = {"column": names}
     data = {"x": xr.DataArray(observed, dims=("row", "column"), coords=coords)}
-    idata = xr.DataTree.from_dict({"posterior": xr.Dataset(posterior), "observed_data": data})
+    idata = xr.DataTree.from_dict(
+        {"posterior": xr.Dataset(posterior), "observed_data": xr.Dataset(data)}
+    )
     return " ".join(doubts_of(idata, idata["posterior"].to_dataset(), "x", model))
 
 
