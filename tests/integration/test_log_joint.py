@@ -1,6 +1,7 @@
 """`x_log_joint` is what the other numbers of the same draw give, whatever moves them."""
 
 from collections.abc import Callable
+from inspect import unwrap
 from typing import Any
 
 import numpy as np
@@ -87,7 +88,7 @@ def test_a_step_given_by_the_user_comes_last_too(compound: bool) -> None:
 
 @pytest.mark.control
 def test_another_order_of_steps_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mcmc, "instantiate_steppers", mcmc.instantiate_steppers.__wrapped__)
+    monkeypatch.setattr(mcmc, "instantiate_steppers", unwrap(mcmc.instantiate_steppers))
     with pytest.raises(AssertionError):
         test_a_step_given_by_the_user_comes_last_too(False)
 
