@@ -221,7 +221,8 @@ def test_figure_leaves_out_incomplete_rows(idata):
 def test_copy_gives_the_same_draws(model, idata):
     again = sampled(clone_model(model))
     for name, values in idata["posterior"].items():
-        np.testing.assert_array_equal(again["posterior"][name], values)
+        # PyTensor adds the terms of alpha's density in another order, which rounds differently.
+        np.testing.assert_allclose(again["posterior"][name], values, rtol=1e-12)
 
 
 def test_model_is_printed_and_drawn(model):
