@@ -351,3 +351,22 @@ def test_private_place_is_reported(parts):
 @pytest.mark.parametrize("text", ["#!/usr/bin/env bash", "docs/work/page", "example.org/home/x"])
 def test_public_place_passes(text):
     assert private_places(text) == []
+
+
+# --- names of test files ------------------------------------------------------------------
+
+
+def repeated_names(paths: list[Path]) -> list[str]:
+    """Names of test files that two folders have: pytest collects only the first of them."""
+    names = [path.name for path in paths if path.match("test_*.py")]
+    return sorted({name for name in names if names.count(name) > 1})
+
+
+def test_names_of_test_files_differ():
+    assert repeated_names(project_files()) == []
+
+
+@pytest.mark.control
+def test_repeated_name_is_reported():
+    files = ["unit/test_a.py", "exact/test_a.py", "exact/test_b.py", "a/data.py", "b/data.py"]
+    assert repeated_names([Path(file) for file in files]) == ["test_a.py"]

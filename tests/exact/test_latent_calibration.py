@@ -18,10 +18,10 @@ from tests.support.statistics import LEVEL, uniform_rank_test
 # NUTS multiplies infinities at the end of a divergent trajectory, of which tuning has some.
 pytestmark = pytest.mark.filterwarnings("ignore:(invalid value|overflow):RuntimeWarning")
 
-N_GROUPS, N_EACH, N_REPLICATES = 12, 3, 100
+N_GROUPS, N_EACH = 12, 3
 GROUP = np.repeat(np.arange(N_GROUPS), N_EACH)
 X = np.tile([-0.7, 0.1, 0.8], N_GROUPS) + np.linspace(-0.3, 0.3, N_GROUPS)[GROUP]
-THIN = 20
+N_RANKS, THIN = 26, 20
 _QUANTITIES = ("alpha", "slope", "mu0", "b0", "b_n_clusters")
 
 
@@ -64,27 +64,27 @@ def ranks_of(idata: Any, truth: dict[str, float], rng: np.random.Generator) -> l
     return ranks
 
 
-def p_value(rng: np.random.Generator, bias: float = 1.0) -> float:
+def p_value(rng: np.random.Generator, n_replicates: int, bias: float = 1.0) -> float:
     """P-value of uniform ranks."""
     ranks = []
     with declare():
-        for _ in range(N_REPLICATES):
+        for _ in range(n_replicates):
             truth, counts = draw_truth(rng, bias)
             pm.set_data({"counts": counts})
             idata = pm.sample(
-                draws=25 * THIN, tune=500, chains=2, cores=1, progressbar=False,
+                draws=(N_RANKS - 1) * THIN, tune=400, chains=1, cores=1, progressbar=False,
                 compute_convergence_checks=False, random_seed=int(rng.integers(2**31)),
             )  # fmt: skip
             ranks.append(ranks_of(idata, truth, rng))
-    return uniform_rank_test(np.array(ranks), 51)
+    return uniform_rank_test(np.array(ranks), N_RANKS)
 
 
 @pytest.mark.slow
 def test_calibration(rng: np.random.Generator) -> None:
-    assert p_value(rng) > LEVEL
+    assert p_value(rng, 100) > LEVEL
 
 
 @pytest.mark.slow
 @pytest.mark.control
 def test_calibration_catches_a_wrong_prior(rng: np.random.Generator) -> None:
-    assert p_value(rng, bias=6.0) < LEVEL
+    assert p_value(rng, 40, bias=6.0) < LEVEL
