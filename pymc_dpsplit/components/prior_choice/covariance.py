@@ -6,6 +6,9 @@ import numpy as np
 import scipy
 
 from pymc_dpsplit.components.prior_choice.partitions import (
+    KAPPA0,
+    KAPPAS,
+    WITHINS,
     Sums,
     likeliest,
     log_partition,
@@ -14,11 +17,8 @@ from pymc_dpsplit.components.prior_choice.partitions import (
 )
 
 # Candidates.  The excess nu0 - D - 1 is 1, 2, 4, ... up to `_MOST_EXCESS` times D.  The default is
-# the first of each, and `_KAPPA0`; it is kept without evidence against it.
-_KAPPA0 = 0.1
-_KAPPAS = (0.03, 0.1, 0.3, 1.0)
+# the first of each, and `KAPPA0`; it is kept without evidence against it.
 _MOST_EXCESS = 4
-_WITHINS = (0.1, 0.2, 0.35, 0.5, 0.7, 1.0)
 _TIES = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999)
 
 
@@ -89,9 +89,9 @@ def _candidates(n_features: int, within: float | None, excess: float | None) -> 
     """Return the grid; numbers that are given leave no choice."""
     powers = 2.0 ** np.arange(1 + int(np.log2(_MOST_EXCESS * n_features)))
     excesses = powers if excess is None else np.array([excess])
-    shares = np.array(_WITHINS if within is None else [within])
-    kappas = np.array(_KAPPAS)
-    default = (0, 0, int(np.flatnonzero(kappas == _KAPPA0)[0]))
+    shares = np.array(WITHINS if within is None else [within])
+    kappas = np.array(KAPPAS)
+    default = (0, 0, int(np.flatnonzero(kappas == KAPPA0)[0]))
     return _Candidates(
         np.repeat(excesses, len(shares)), np.tile(shares, len(excesses)), kappas, default
     )

@@ -24,6 +24,9 @@ _PATIENCE = 2
 _SEED = 1
 # Concentration of the law of partitions: the prior mean under the Gamma(2, 4) of the examples.
 ALPHA = 0.5
+# Candidates of kappa0, their default, and candidates of the share of the variances within clusters.
+KAPPAS, KAPPA0 = (0.03, 0.1, 0.3, 1.0), 0.1
+WITHINS = (0.1, 0.2, 0.35, 0.5, 0.7, 1.0)
 
 
 class Sums(NamedTuple):

@@ -7,6 +7,9 @@ import scipy
 
 from pymc_dpsplit.components.arguments import real_scalar
 from pymc_dpsplit.components.prior_choice.partitions import (
+    KAPPA0,
+    KAPPAS,
+    WITHINS,
     Sums,
     likeliest,
     log_partition,
@@ -14,12 +17,9 @@ from pymc_dpsplit.components.prior_choice.partitions import (
     sums_of,
 )
 
-# Candidates.  The excess is a0 - 1.  The default is the first of each, and `_KAPPA0`; it is kept
+# Candidates.  The excess is a0 - 1.  The default is the first of each, and `KAPPA0`; it is kept
 # without evidence against it.
-_KAPPA0 = 0.1
-_KAPPAS = (0.03, 0.1, 0.3, 1.0)
 _EXCESSES = (1.0, 2.0, 4.0, 8.0, 16.0)
-_WITHINS = (0.1, 0.2, 0.35, 0.5, 0.7, 1.0)
 
 
 class VariancesPrior(NamedTuple):
@@ -71,19 +71,19 @@ def choose_variances(
     VariancesPrior
     """
     z, _ = standardised(rows, mean, scale)
-    shares = _WITHINS if within is None else [within]
+    shares = WITHINS if within is None else [within]
     excesses = _EXCESSES if a0 is None else [a0 - 1.0]
-    grid = np.array(np.meshgrid(_KAPPAS, excesses, shares, indexing="ij")).reshape(3, -1).T
-    default = int(np.flatnonzero(grid[:, 0] == _KAPPA0)[0])
+    grid = np.array(np.meshgrid(KAPPAS, excesses, shares, indexing="ij")).reshape(3, -1).T
+    default = int(np.flatnonzero(grid[:, 0] == KAPPA0)[0])
     best: tuple[int, ...] = (default,)
+
+    def score(labels: np.ndarray) -> np.ndarray:
+        return log_joint(sums_of(z, labels, by_column=True), grid, spherical)
+
     if len(z):
-        best = likeliest(z, lambda labels: _scores(z, labels, grid, spherical), best)
+        best = likeliest(z, score, best)
     kappa0, excess, share = map(float, grid[best[0]])
     return VariancesPrior(kappa0, excess + 1.0, excess * share)
-
-
-def _scores(z: np.ndarray, labels: np.ndarray, grid: np.ndarray, spherical: bool) -> np.ndarray:
-    return log_joint(sums_of(z, labels, by_column=True), grid, spherical)
 
 
 def log_joint(sums: Sums, grid: np.ndarray, spherical: bool) -> np.ndarray:
