@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from pymc_dpsplit.posterior.trace.labels import sample_labels
     from pymc_dpsplit.prior.elicit import elicit_alpha
     from pymc_dpsplit.prior.n_clusters import prior_n_clusters
+    from pymc_dpsplit.scikit_learn import DirichletProcessMixture as DirichletProcessMixture
 
 __version__ = "0.1.0"
 __all__ = [
@@ -106,8 +107,10 @@ __all__ = [
     "similarity_matrix",
 ]
 
-# Modules of the functions that are imported when they are first used.
+# Modules of what is imported when it is first used.  `__all__` lacks the estimator, so that
+# `import *` works without scikit-learn.
 _MODULE_OF = {
+    "DirichletProcessMixture": "scikit_learn",
     "compare_samplers": "posterior.comparison.compare_samplers",
     "credible_ball": "posterior.partitions.credible_ball",
     "density": "posterior.density.density",
@@ -138,7 +141,7 @@ _MODULE_OF = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public function when it is first used."""
+    """Import a public name when it is first used."""
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
@@ -147,7 +150,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_MODULE_OF})
 
 
 dp_split_merge.register()

@@ -29,7 +29,7 @@ _FACES = {
     "estimates",
     "posterior",
 }
-_ALL = _CORE | _FACES | {"pymc_component", "demo", "cli", PACKAGE}
+_ALL = _CORE | _FACES | {"pymc_component", "scikit_learn", "demo", "cli", PACKAGE}
 
 # Each unit with the other units it may import.  The package itself, that is its public names,
 # is a unit too.
@@ -49,7 +49,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "step": _CORE | {"pymc_hooks"},
     "estimates": _CORE,  # they read a model like the step, and neither knows the other
     "posterior": _CORE | {"pymc_hooks", "mixture", "finite", "prior"},
-    PACKAGE: _CORE | _FACES | {"pymc_component"},
+    "scikit_learn": _CORE | {"mixture", "posterior"},
+    PACKAGE: _CORE | _FACES | {"pymc_component", "scikit_learn"},
     "demo": _ALL - {"cli"},
     "cli": _ALL,
     "__main__": _ALL,
@@ -88,6 +89,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "step": _FACE | _ARVIZ | {"rich"},  # rich lays out the columns of the progress bar
     "estimates": _NUMERICS | {"pymc"},
     "posterior": _FACE | _ARVIZ | {"matplotlib"},
+    "scikit_learn": {"numpy", "pymc", "xarray", "sklearn"},
     PACKAGE: {"pymc"},
     "demo": _FACE | _ARVIZ | {"matplotlib"},
     "cli": set(),
@@ -279,8 +281,9 @@ def test_third_parties_are_the_declared_dependencies():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     declared = {re.split(r"[^\w-]", entry)[0] for entry in project["dependencies"]}
     imported = set().union(*THIRD_PARTY.values())
-    # ArviZ brings its parts; h5netcdf is what xarray writes traces with, imported by no one here.
-    assert imported - _ARVIZ | {"arviz"} == declared - {"h5netcdf"}
+    # ArviZ brings its parts; h5netcdf is what xarray writes traces with, imported by no one here;
+    # scikit-learn is optional.
+    assert imported - _ARVIZ - {"sklearn"} | {"arviz"} == declared - {"h5netcdf"}
 
 
 def test_well_formed_package_passes(tmp_path):
