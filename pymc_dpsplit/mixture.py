@@ -124,6 +124,9 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
 
     Notes
     -----
+    The step of a latent mixture also moves an intercept beside it, as in ``b0 + b[group]``, where
+    the likelihood determines only the sum; the prior of the intercept must be on the real line.
+
     NUTS samples a latent mixture; it may need ``pm.sample(target_accept=0.95)``, because the number
     of clusters changes.  To draw values for new groups, change the dimension and call
     ``pm.sample_posterior_predictive(idata, sample_vars=["b"], predictions=True)``.

@@ -24,6 +24,7 @@ from pymc_dpsplit.moves.partition_law import dirichlet_process
 from pymc_dpsplit.moves.start import draw_n_start
 from pymc_dpsplit.step.chain_memory import DPSplitMergeState
 from pymc_dpsplit.step.concentration_move import move_concentration
+from pymc_dpsplit.step.intercept_move import move_intercepts
 from pymc_dpsplit.step.joint_label_row_update import (
     LikelyRows,
     impute,
@@ -39,6 +40,7 @@ from pymc_dpsplit.step.step_arguments import checked_point, compile_options, own
 from pymc_dpsplit.variables import (
     concentration_to_move,
     evaluator_of_points,
+    intercepts_of,
     is_owned,
     mixtures_of,
     model_of_context,
@@ -201,6 +203,7 @@ class DPSplitMerge(BlockedStep):
         self._likelihood = row_likelihood(self.mixture, model, point) if exchanges_rows else None
         self._incomplete = self.mixture.incomplete()
         self._concentration = concentration_to_move(self.mixture, model, point)
+        self._intercepts = intercepts_of(self.mixture, model, point)
         n_labels = rows.shape[0] if self.options.keep_labels else None
         self.stats_dtypes_shapes = stats_types(self.mixture.name, n_labels)
         self.stats_dtypes = [{key: of for key, (of, _) in self.stats_dtypes_shapes.items()}]
@@ -273,6 +276,7 @@ class DPSplitMerge(BlockedStep):
         target, state, point, n_exchanged = self._exchanged(
             target, state, conditioning, point, schedule, counts
         )
+        target, state, point = move_intercepts(self._intercepts, target, state, point, self.rng)
         self.labels, self.cluster_stats = state
         self.n_done += 1
         target, concentration = self._with_new_alpha(target, state, point)
@@ -379,9 +383,8 @@ class DPSplitMerge(BlockedStep):
 
     def _form(self) -> str:
         greedy_draws = min(self.n_tune // 3, _MOST_GREEDY_DRAWS)
-        if self.options.kernel == "exact" and self.n_done < greedy_draws:
-            return sampler.GREEDY
-        return self.options.kernel
+        is_greedy = self.options.kernel == "exact" and self.n_done < greedy_draws
+        return sampler.GREEDY if is_greedy else self.options.kernel
 
     def _scheduled(self, target: sampler.Target, state: sampler.ChainState) -> sampler.Schedule:
         """Schedule of this draw: renewed in the first half of tuning, frozen after the second."""
@@ -396,9 +399,8 @@ class DPSplitMerge(BlockedStep):
             self.options.iterations or self.n_iterations, self.attempts, self.scan_list
         )
         if self.options.iterations is None and self.n_done == self.n_tune:
-            schedule = increase_iterations(
-                schedule, kernel, target, state, autocorrelation_time(self.history)
-            )
+            tau = autocorrelation_time(self.history)
+            schedule = increase_iterations(schedule, kernel, target, state, tau)
             self.n_iterations = schedule.n_iterations
         return schedule
 

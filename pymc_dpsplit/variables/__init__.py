@@ -8,6 +8,7 @@ from pymc_dpsplit.variables.conditioning import (
     refuse_impossible,
 )
 from pymc_dpsplit.variables.initial_values import refuse_initial_values
+from pymc_dpsplit.variables.intercepts import intercepts_of
 from pymc_dpsplit.variables.likelihood import row_likelihood
 from pymc_dpsplit.variables.lookup import (
     MixtureVariables,
@@ -31,6 +32,7 @@ __all__ = [
     "evaluator_of_draws",
     "evaluator_of_points",
     "find_mixtures",
+    "intercepts_of",
     "is_owned",
     "mixtures_of",
     "model_of_context",

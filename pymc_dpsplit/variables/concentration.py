@@ -40,7 +40,7 @@ class ConcentrationPrior:
         (alpha,) = model.replace_rvs_by_values([mixture.alpha])
         outputs = [model.logp(vars=[root, *others]), alpha]
         self.value_name, self._dtype = str(value.name), value.type.dtype
-        self._fixed = FixedValues(model, value, point)
+        self._fixed = FixedValues(model, [value], point)
         self._function = compile_function(
             [value], self._fixed.replace(outputs), on_unused_input="ignore"
         )

@@ -1,4 +1,4 @@
-"""Shared variables that hold the values of a model fixed while one of them varies."""
+"""Shared variables that hold values of a model fixed while others vary."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from pytensor.graph.replace import clone_replace
 
 
 class FixedValues:
-    """Shared variables that replace all values of a model except one.
+    """Shared variables that replace all values of a model except some.
 
     In a function compiled from graphs with these replacements, the terms of a mixture take the form
     that they have in other step methods, see `owned_terms`.
@@ -19,17 +19,19 @@ class FixedValues:
     Parameters
     ----------
     model : pymc.Model
-    moving : TensorVariable
-        The value that stays an input.
+    moving : sequence of TensorVariable
+        The values that stay inputs.
     point : mapping
         Any point of the model.
     """
 
-    def __init__(self, model: Model, moving: Variable, point: Mapping[str, np.ndarray]) -> None:
+    def __init__(
+        self, model: Model, moving: Sequence[Variable], point: Mapping[str, np.ndarray]
+    ) -> None:
         self._holders: dict[Variable, Any] = {
             value: shared(np.asarray(point[str(value.name)]))
             for value in model.value_vars
-            if value is not moving
+            if value not in moving
         }
 
     def replace(self, graphs: Sequence[Variable]) -> list[Any]:

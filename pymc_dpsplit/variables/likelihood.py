@@ -117,7 +117,7 @@ def row_likelihood(
     owners = _owners_of(_inlined(terms), value, own, model, point)
     if any((owner == _SEVERAL).any() for owner in owners):
         return None
-    return RowLikelihood(terms, owners, value, FixedValues(model, value, point))
+    return RowLikelihood(terms, owners, value, FixedValues(model, [value], point))
 
 
 def _inlined(terms: list[Variable]) -> list[Variable]:
