@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from pymc_dpsplit.posterior.plots.plot_similarity import plot_similarity
     from pymc_dpsplit.posterior.plots.plot_top_words import plot_top_words
     from pymc_dpsplit.posterior.plots.plot_trace import plot_trace
+    from pymc_dpsplit.posterior.prediction.loo import loo
+    from pymc_dpsplit.posterior.prediction.loo_groups import loo_groups
     from pymc_dpsplit.posterior.prediction.predict import predict
     from pymc_dpsplit.posterior.trace.labels import sample_labels
     from pymc_dpsplit.prior.elicit import elicit_alpha
@@ -89,6 +91,8 @@ __all__ = [
     "elicit_alpha",
     "find_map",
     "finite_mixture",
+    "loo",
+    "loo_groups",
     "partition_uncertainty",
     "plot_cluster_parameters",
     "plot_clusters",
@@ -121,6 +125,8 @@ _MODULE_OF = {
     "elicit_alpha": "prior.elicit",
     "find_map": "estimates.map_partition",
     "finite_mixture": "finite.finite_mixture",
+    "loo": "posterior.prediction.loo",
+    "loo_groups": "posterior.prediction.loo_groups",
     "partition_uncertainty": "posterior.partitions.partition_uncertainty",
     "plot_cluster_parameters": "posterior.plots.plot_cluster_parameters",
     "plot_clusters": "posterior.plots.plot_clusters",

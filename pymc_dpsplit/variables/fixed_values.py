@@ -34,6 +34,10 @@ class FixedValues:
             if value not in moving
         }
 
+    def holds(self, value: Variable) -> bool:
+        """Return whether a value of the model is held fixed."""
+        return value in self._holders
+
     def replace(self, graphs: Sequence[Variable]) -> list[Any]:
         """Replace the other values in graphs by the shared variables."""
         return clone_replace(list(graphs), self._holders) if graphs else []

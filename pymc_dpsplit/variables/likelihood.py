@@ -49,6 +49,11 @@ class RowLikelihood:
         Value of the latent variable.
     fixed : FixedValues
         Shared variables for the other values.
+
+    Attributes
+    ----------
+    inputs : set of str
+        Names of the other values on which the terms depend.
     """
 
     def __init__(
@@ -58,6 +63,7 @@ class RowLikelihood:
         value: Any,
         fixed: FixedValues,
     ) -> None:
+        self.inputs = {str(root.name) for root in _roots(terms) if fixed.holds(root)}
         self._fixed = fixed
         self._owners = [owner.reshape(-1) for owner in owners]
         self._shape = (-1, *value.type.shape[1:])

@@ -65,7 +65,7 @@ ROOMS: dict[str, set[str]] = {
     "description": {"trace", "partitions"},
     "density": {"trace"},
     "plots": {"trace", "partitions", "diagnostics", "description", "density"},
-    "comparison": {"trace", "diagnostics"},
+    "comparison": {"trace", "diagnostics", "prediction"},
 }
 
 _NUMERICS = {"numpy", "numba", "scipy"}

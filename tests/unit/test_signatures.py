@@ -15,6 +15,8 @@ READERS: dict[str, tuple[str, ...]] = {
     "density": (),
     "describe_clusters": ("partition",),
     "diagnose": (),
+    "loo": (),
+    "loo_groups": (),
     "partition_uncertainty": ("partition",),
     "plot_clusters": (),
     "plot_density": (),

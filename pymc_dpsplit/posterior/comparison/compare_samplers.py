@@ -29,6 +29,8 @@ from pymc_dpsplit.posterior.comparison.timed_runs import (
 )
 from pymc_dpsplit.posterior.diagnostics.diagnose import LARGEST_R_HAT, LEAST_ESS, R_HAT_APART
 from pymc_dpsplit.posterior.diagnostics.invariants import LEAST_DRAWS, tabulate
+from pymc_dpsplit.posterior.prediction.loo import left_out_likelihood
+from pymc_dpsplit.variables import find_mixtures
 
 # arviz_stats has no type annotations.
 azs: Any = arviz_stats
@@ -56,7 +58,8 @@ class Comparison:
         Table of ``az.compare``, the best run first; None if there is only one run.
     traces : dict
         Name of the run to its DataTree.  Finite mixtures also have ``x_n_clusters``, the number of
-        components with at least one member.  All traces have the group log_likelihood.
+        components with at least one member.  All traces have the group log_likelihood, that of
+        the Dirichlet process as in `loo`.
     remarks : tuple of str
         Further notes, for instance on samplers that were skipped.
     """
@@ -310,8 +313,11 @@ def _judge(
         posterior = posterior.assign({number: (("chain", "draw"), occupied)})
         run.trace["posterior"] = xr.DataTree(posterior)
     numbers = posterior[number].transpose("chain", "draw").to_numpy()
-    of_rows = xr.Dataset({_NAME: (("chain", "draw", f"{_NAME}_dim_0"), log_density)})
-    run.trace["log_likelihood"] = xr.DataTree(of_rows)
+    of_rows = xr.DataArray(log_density, dims=("chain", "draw", f"{_NAME}_dim_0"))
+    if job.sampler == OURS:
+        (mixture,) = find_mixtures(job.model).values()
+        of_rows = left_out_likelihood(run.trace, job.model, mixture, None, rng)
+    run.trace["log_likelihood"] = xr.DataTree(xr.Dataset({_NAME: of_rows}))
     probes = {
         f"log density of row {i}": (("chain", "draw"), log_density[:, :, i]) for i in _probes(rows)
     }

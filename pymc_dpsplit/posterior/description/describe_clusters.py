@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 from pymc.model import Model
 
-from pymc_dpsplit.components.arguments import check_integer, generator_of
+from pymc_dpsplit.components.arguments import generator_of
 from pymc_dpsplit.posterior.description.cluster_description import ClusterDescription
 from pymc_dpsplit.posterior.partitions.reference import (
     Reference,
@@ -25,6 +25,7 @@ from pymc_dpsplit.posterior.trace.labels import (
     refuse_other_data,
 )
 from pymc_dpsplit.posterior.trace.members import recorded_labels, with_labels
+from pymc_dpsplit.posterior.trace.places import spread_within_chains
 from pymc_dpsplit.variables import MixtureVariables
 
 # Names of quantities that every description has.
@@ -141,7 +142,7 @@ def describe_clusters(
     if not 0 < ci_prob < 1:
         raise ValueError(f"ci_prob={ci_prob} must lie between 0 and 1.")
     recorded = recorded_posterior(idata, mixture)
-    chosen = _spread(recorded, num_samples)
+    chosen = spread_within_chains(recorded, num_samples)
     posterior = recorded.isel(draw=chosen)
     dim, coord = observations_in(model, mixture)
     reference = reference_of(partition, dim, coord)
@@ -160,16 +161,6 @@ def describe_clusters(
         membership=xr.DataArray(membership, dims=(dim, cluster), coords=coords, name="membership"),
         ci_prob=float(ci_prob),
     )
-
-
-def _spread(posterior: xr.Dataset, num_samples: int | None) -> np.ndarray:
-    """Return indices of draws, the same of each chain and evenly spaced."""
-    n_chains, n_draws = posterior.sizes["chain"], posterior.sizes["draw"]
-    if num_samples is None:
-        return np.arange(n_draws)
-    check_integer("num_samples", num_samples, 1)
-    n_wanted = min(n_draws, max(1, num_samples // n_chains))
-    return np.linspace(0, n_draws - 1, n_wanted).round().astype(int)
 
 
 def _averages(

@@ -1,6 +1,5 @@
 """`predict`: prediction of new rows, averaged over draws; docs/method.md, eqs. (11.1) to (11.4)."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -8,7 +7,7 @@ import xarray as xr
 from pymc.model import Model
 
 from pymc_dpsplit.components.arguments import check_integer, generator_of, shown
-from pymc_dpsplit.data.blocks import blocks_of, column_centres
+from pymc_dpsplit.data.blocks import column_centres
 from pymc_dpsplit.moves.patterns import patterns_of
 from pymc_dpsplit.posterior.partitions.reference import (
     Reference,
@@ -18,8 +17,9 @@ from pymc_dpsplit.posterior.partitions.reference import (
     shares_of,
 )
 from pymc_dpsplit.posterior.prediction.new_rows import NewRows, read_new
+from pymc_dpsplit.posterior.prediction.row_masses import masses_of
 from pymc_dpsplit.posterior.prediction.running_average import RunningAverage
-from pymc_dpsplit.posterior.trace.draws import MixtureDraw, draws_of, recorded_posterior
+from pymc_dpsplit.posterior.trace.draws import draws_of, recorded_posterior
 from pymc_dpsplit.posterior.trace.labels import (
     mixture_in,
     model_given,
@@ -28,11 +28,7 @@ from pymc_dpsplit.posterior.trace.labels import (
 )
 from pymc_dpsplit.posterior.trace.members import recorded_labels, with_labels
 from pymc_dpsplit.posterior.trace.places import all_places, spread_places
-from pymc_dpsplit.variables import MixtureVariables
-from pymc_dpsplit.variables.log_density import log_masses
 
-# Largest number of elements in the table of masses of a block of rows.
-_BLOCK = 2**18
 # Squares of larger numbers overflow.
 _FAR = 1e150
 
@@ -150,7 +146,7 @@ def predict(
             labels = None if kept is None else kept[place]
             draw, labels = with_labels(draw, mixture, labels, rng)
             shares = shares_of(counts_shared(labels, len(draw.weights), reference))
-        for where, log_mass in _masses(draw, mixture, groups, centre):
+        for where, log_mass in masses_of(draw, mixture, groups, centre):
             average.add(where, log_mass, n_recorded, shares)
     return _as_dataset(average, rows, reference, mixture.name)
 
@@ -161,32 +157,6 @@ def _places(posterior: xr.Dataset, num_samples: int | None) -> list[tuple[int, .
         return all_places(posterior)
     check_integer("num_samples", num_samples, 1)
     return spread_places(posterior, num_samples)
-
-
-def _masses(
-    draw: MixtureDraw,
-    mixture: MixtureVariables,
-    groups: list[tuple[np.ndarray, np.ndarray, np.ndarray]],
-    centre: np.ndarray,
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield log masses (A + 1, m) of atoms and remainder, for blocks (m,) of the new rows."""
-    component, values, parameters = mixture.component, draw.values, draw.parameters
-    n_atoms = len(draw.weights)
-    for present, where, rows in groups:
-        if len(present) == 0:
-            # A row without observed entries has density one under every atom.
-            with np.errstate(divide="ignore"):
-                weights = np.log([*draw.weights, draw.remainder])
-            yield where, np.repeat(weights[:, None], len(where), axis=1)
-            continue
-        law, few = (draw.weights, draw.remainder, parameters, values), component
-        if len(present) < rows.shape[1]:
-            restricted = component.restrict_parameters(parameters, present)
-            law = (*law[:2], restricted, component.restrict(values, present))
-            few = component.of_features(present)
-        for block in blocks_of((len(where), n_atoms + 1)):
-            part = np.ascontiguousarray(rows[np.ix_(where[block], present)])
-            yield where[block], log_masses(few, part, *law, centre[present])
 
 
 def _as_dataset(

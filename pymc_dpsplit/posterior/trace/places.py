@@ -3,6 +3,8 @@
 import numpy as np
 import xarray as xr
 
+from pymc_dpsplit.components.arguments import check_integer
+
 
 def all_places(posterior: xr.Dataset) -> list[tuple[int, ...]]:
     """Return the chain and draw of every draw, chain by chain."""
@@ -37,3 +39,25 @@ def spread_places(drawn: xr.DataArray | xr.Dataset, num_samples: int) -> list[tu
     """Return the chain and draw of each draw that `spread_draws` selects."""
     axes = spread_draws(drawn, num_samples)
     return list(zip(*(axis.values.tolist() for axis in axes), strict=True))
+
+
+def spread_within_chains(posterior: xr.Dataset, num_samples: int | None) -> np.ndarray:
+    """Return indices of draws, the same of each chain and evenly spaced.
+
+    Parameters
+    ----------
+    posterior : Dataset
+        With the dimensions chain and draw.
+    num_samples : int, optional
+        Largest number of draws of all chains, at least one of each; None for all.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+    """
+    n_chains, n_draws = posterior.sizes["chain"], posterior.sizes["draw"]
+    if num_samples is None:
+        return np.arange(n_draws)
+    check_integer("num_samples", num_samples, 1)
+    n_wanted = min(n_draws, max(1, num_samples // n_chains))
+    return np.linspace(0, n_draws - 1, n_wanted).round().astype(int)

@@ -1,0 +1,182 @@
+"""Leave-one-out cross-validation of observed mixtures."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import arviz_stats
+import numpy as np
+import xarray as xr
+from pymc.model import Model
+
+from pymc_dpsplit.components.arguments import generator_of
+from pymc_dpsplit.data.blocks import column_centres
+from pymc_dpsplit.data.sparse_rows import Rows, SparseRows, as_array
+from pymc_dpsplit.moves.patterns import patterns_of
+from pymc_dpsplit.posterior.prediction.row_masses import Group, log_density_left_out, masses_of
+from pymc_dpsplit.posterior.trace.draws import MixtureDraw, draws_of, recorded_posterior
+from pymc_dpsplit.posterior.trace.labels import (
+    mixture_in,
+    model_given,
+    observations_in,
+    refuse_other_data,
+)
+from pymc_dpsplit.posterior.trace.members import recorded_labels, with_labels
+from pymc_dpsplit.posterior.trace.places import all_places, spread_within_chains
+from pymc_dpsplit.variables import MixtureVariables
+
+
+def loo(
+    idata: xr.DataTree,
+    *,
+    model: Model | None = None,
+    var_name: str | None = None,
+    num_samples: int | None = None,
+    random_seed: Any = None,
+) -> Any:
+    """Estimate the log predictive density of each observation given the others.
+
+    Use it instead of `arviz.loo` for a Dirichlet-process mixture.  The latter is too optimistic
+    for observations that are alone in their cluster: the log likelihood of a draw contains the
+    cluster that only this observation made.  Here such a cluster counts as unseen [1]_.
+
+    Parameters
+    ----------
+    idata : DataTree
+        As returned by ``pm.sample``, or loaded from disk; no group ``log_likelihood`` is needed.
+    model : pymc.Model, optional
+        The sampled model, by default that of the context.
+    var_name : str, optional
+        Name of the mixture; required if the model has several.
+    num_samples : int, optional
+        Largest number of draws to use, evenly spaced and the same of each chain, at least one of
+        each; by default all.
+    random_seed : int or numpy.random.Generator, optional
+        Random seed for labels that are redrawn.
+
+    Returns
+    -------
+    arviz_stats.ELPDData
+        As from `arviz.loo` with ``pointwise=True``: ``elpd``, ``se`` and, for each observation,
+        ``elpd_i`` and ``pareto_k``; `arviz.compare` takes it.  Rows without any observed entry are
+        left out.
+
+    Raises
+    ------
+    ValueError
+        If the mixture is latent (see `loo_groups`), or if the trace does not suit the model.
+
+    Notes
+    -----
+    For each draw the cost is that of a sweep over the data.  Importance sampling is smoothed by a
+    Pareto distribution [2]_; a ``pareto_k`` above 0.7 says that it failed for an observation.
+
+    References
+    ----------
+    .. [1] docs/method.md, eq. (11.10).
+    .. [2] Vehtari, Gelman and Gabry (2017). Practical Bayesian model evaluation using
+       leave-one-out cross-validation and WAIC. Statistics and Computing 27, 1413-1432.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_dpsplit as dps
+    >>> with pm.Model() as model:
+    ...     _ = dps.DPMixture("x", 1.0, dps.Normal(0, 0.1, 2, 1), observed=[0.0, 0.1, 0.2, 0.4])
+    ...     idata = pm.sample(
+    ...         draws=100, tune=100, chains=2, random_seed=1, progressbar=False,
+    ...         compute_convergence_checks=False,
+    ...     )
+    >>> dps.loo(idata, model=model, random_seed=1).n_data_points
+    4
+    """
+    rng = generator_of("random_seed", random_seed)
+    model = model_given(model)
+    mixture = mixture_in(model, var_name)
+    return smoothed(left_out_likelihood(idata, model, mixture, num_samples, rng))
+
+
+def smoothed(likelihood: xr.DataArray) -> Any:
+    """Return the estimate of ArviZ from log likelihoods (chain, draw, N)."""
+    name = str(likelihood.name)
+    tree = {key: xr.Dataset({name: likelihood}) for key in ("posterior", "log_likelihood")}
+    return arviz_stats.loo(xr.DataTree.from_dict(tree), var_name=name, pointwise=True)
+
+
+def left_out_likelihood(
+    idata: xr.DataTree,
+    model: Model,
+    mixture: MixtureVariables,
+    num_samples: int | None,
+    rng: np.random.Generator,
+) -> xr.DataArray:
+    """Return log densities of observations under what the others of each draw know, eq. (11.10).
+
+    Parameters
+    ----------
+    idata : DataTree
+    model : pymc.Model
+    mixture : MixtureVariables
+        An observed mixture.
+    num_samples : int, optional
+        See `loo`.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    DataArray of float64, dims (chain, draw, N)
+    """
+    if mixture.is_latent:
+        raise ValueError(
+            f"{mixture.name} is latent and has no observations of its own; use loo_groups, which "
+            "leaves out those of one of its values at a time."
+        )
+    recorded = recorded_posterior(idata, mixture)
+    refuse_other_data(idata, mixture)
+    chosen = spread_within_chains(recorded, num_samples)
+    posterior = recorded.isel(draw=chosen)
+    kept = recorded_labels(idata, mixture)
+    places = all_places(posterior)
+    found: Any = None
+    for place, draw in zip(places, draws_of(posterior, mixture, model, places), strict=True):
+        if found is None:
+            is_missing = _is_missing(mixture, draw.rows)
+            found = np.empty((posterior.sizes["chain"], len(chosen), len(is_missing)))
+        own = None if kept is None else kept[place[0], chosen[place[1]]]
+        for where, density in _densities(draw, own, mixture, is_missing, rng):
+            found[place][where] = density
+    dim, coord = observations_in(model, mixture)
+    coords = {key: posterior.coords[key] for key in ("chain", "draw")}
+    coords |= {} if coord is None else {dim: coord}
+    dims = ("chain", "draw", dim)
+    whole = xr.DataArray(found, dims=dims, coords=coords, name=mixture.name)
+    return whole.isel({dim: np.flatnonzero(~is_missing.all(1))})
+
+
+def _is_missing(mixture: MixtureVariables, rows: Rows) -> np.ndarray:
+    """Return which entries (N, D) of the observations are missing."""
+    where, pattern = mixture.incomplete()
+    is_missing = np.zeros(rows.shape, bool)
+    is_missing[where] = pattern
+    return is_missing
+
+
+def _densities(
+    draw: MixtureDraw,
+    labels: np.ndarray | None,
+    mixture: MixtureVariables,
+    is_missing: np.ndarray,
+    rng: np.random.Generator,
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield indices (m,) and left-out log densities (m,) of blocks of the observations."""
+    n_recorded = len(draw.weights)
+    labelled, labels = with_labels(draw, mixture, labels, rng)
+    n_members = np.bincount(labels, minlength=len(labelled.weights))
+    # Atoms of the remainder that got observations are a part of it in `draw.remainder`.
+    empty = labelled.weights[:n_recorded][n_members[:n_recorded] == 0].sum()
+    unseen = max(draw.remainder + empty - labelled.weights[n_recorded:].sum(), 0.0)
+    rows: Any = as_array(draw.rows) if isinstance(draw.rows, SparseRows) else draw.rows
+    groups: list[Group] = [(present, where, rows) for present, where in patterns_of(is_missing)]
+    whole = labelled._replace(remainder=1.0)
+    for where, masses in masses_of(whole, mixture, groups, column_centres(draw.rows)):
+        known = masses, labelled.weights, n_members, unseen, labels[where]
+        yield where, log_density_left_out(*known)

@@ -1,0 +1,155 @@
+"""Leave-one-group-out of a latent mixture, against enumeration and integrals in closed form."""
+
+from typing import Any
+
+import arviz as az
+import numpy as np
+import pymc as pm
+import pytest
+from scipy import stats
+from scipy.special import gammaln, logsumexp
+
+import pymc_dpsplit as dps
+from pymc_dpsplit.posterior.prediction import loo_groups
+from pymc_dpsplit.variables import find_mixtures
+from tests.support.datasets import DATASETS
+from tests.support.partitions import enumerate_partitions, n_clusters_of
+from tests.support.quadrature import log_joint, table_of
+from tests.support.statistics import LEVEL, combine
+
+ALPHA, MU0, SIGMA0, SIGMA = 1.2, 0.2, 1.6, 0.5
+N = 5
+Y = DATASETS["overlapping"](1)[:N, 0] * 1.5
+NOISE = np.array([0.3, 1.5, 0.4, 0.6, 0.5])
+SHAPE = (2, 2000)
+
+
+def log_marginal(rows: np.ndarray) -> float:
+    """Log density of noisy values (n, 2), with their noise, in one cluster."""
+    y, noise = rows.T
+    cov = np.diag(SIGMA**2 + noise**2) + SIGMA0**2
+    return float(stats.multivariate_normal(np.full(len(y), MU0), cov).logpdf(y))
+
+
+def log_partitions(rows: np.ndarray) -> np.ndarray:
+    """Log joint density of noisy values and each partition."""
+    n = len(rows)
+    constant = gammaln(ALPHA) - gammaln(ALPHA + n)
+    found = log_joint(table_of(log_marginal, rows), n)
+    return found + n_clusters_of(n) * np.log(ALPHA) + constant
+
+
+def exact_loo() -> np.ndarray:
+    """Log predictive density (N,) of each group given the others."""
+    rows = np.column_stack([Y, NOISE])
+    whole = logsumexp(log_partitions(rows))
+    others = [logsumexp(log_partitions(np.delete(rows, i, axis=0))) for i in range(N)]
+    return whole - np.array(others)
+
+
+def exact_trace(rng: np.random.Generator) -> Any:
+    """Independent draws of the posterior of the mixture and its values."""
+    law = np.exp(log_partitions(np.column_stack([Y, NOISE])))
+    partitions = enumerate_partitions(N)[rng.choice(len(law), size=SHAPE, p=law / law.sum())]
+    weights, mu = np.zeros((*SHAPE, N)), np.full((*SHAPE, N), np.nan)
+    new_weight, b = np.empty(SHAPE), np.empty((*SHAPE, N))
+    variance = SIGMA**2 + NOISE**2
+    for place in np.ndindex(SHAPE):
+        labels = partitions[place]
+        n_clusters = labels.max() + 1
+        *own, new_weight[place] = rng.dirichlet([*np.bincount(labels), ALPHA])
+        precision = np.bincount(labels, 1 / variance) + SIGMA0**-2
+        mean = (np.bincount(labels, Y / variance) + MU0 * SIGMA0**-2) / precision
+        weights[place][:n_clusters] = own
+        mu[place][:n_clusters] = rng.normal(mean, precision**-0.5)
+        pull = SIGMA**2 / variance
+        centre = mu[place][labels]
+        b[place] = rng.normal(centre + pull * (Y - centre), SIGMA * NOISE / variance**0.5)
+    drawn = {
+        "b_n_clusters": partitions.max(-1) + 1,
+        "b_new_weight": new_weight,
+        "b_weights": weights,
+        "b_mu": mu,
+        "b_labels": partitions,
+        "b": b,
+    }
+    dims = {
+        "b_weights": ["b_cluster"],
+        "b_mu": ["b_cluster"],
+        "b_labels": ["group"],
+        "b": ["group"],
+    }
+    return az.from_dict({"posterior": drawn}, dims=dims)
+
+
+def declare() -> pm.Model:
+    with pm.Model(coords={"group": [f"g{i}" for i in range(N)]}) as model:
+        component = dps.NormalKnownSigma(MU0, SIGMA0, SIGMA)
+        b = dps.DPMixture("b", ALPHA, component, dims="group")
+        pm.Normal("y", b, NOISE, observed=Y)
+    return model
+
+
+def harmonic_p_value(log_likelihood: np.ndarray) -> float:
+    """P-value that the mean of 1 / p(y_i | draw) is 1 / p(y_i | others), for draws (S, N)."""
+    ratios = np.exp(exact_loo() - log_likelihood)
+    return combine(*stats.ttest_1samp(ratios, 1.0).pvalue)
+
+
+def test_likelihood_of_groups_is_exact(rng: np.random.Generator) -> None:
+    model, idata = declare(), exact_trace(rng)
+    found = loo_groups.integrated_likelihood(idata, model, find_mixtures(model)["b"], 1500)
+    assert found.dims == ("chain", "draw", "group")
+    assert found["group"].values.tolist() == [f"g{i}" for i in range(N)]
+    assert harmonic_p_value(found.to_numpy().reshape(-1, N)) > LEVEL
+
+
+@pytest.mark.control
+def test_atom_of_a_single_group_is_caught(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, idata = declare(), exact_trace(rng)
+    honest = loo_groups._integrand
+    monkeypatch.setattr(
+        loo_groups,
+        "_integrand",
+        lambda draw, labels, *others: honest(draw, np.zeros_like(labels), *others),
+    )
+    found = loo_groups.integrated_likelihood(idata, model, find_mixtures(model)["b"], 1500)
+    assert harmonic_p_value(found.to_numpy().reshape(-1, N)) < LEVEL
+
+
+def test_estimate_is_that_of_leaving_groups_out(rng: np.random.Generator) -> None:
+    found = dps.loo_groups(exact_trace(rng), model=declare(), num_samples=1000)
+    assert found.n_data_points == N
+    assert found.elpd_i.to_numpy() == pytest.approx(exact_loo(), abs=0.25)
+    assert found.pareto_k.max() < 0.7
+
+
+@pytest.mark.parametrize(("mean", "sd"), [(0.0, 1.0), (40.0, 1e-3), (-3.0, 200.0)])
+def test_grid_finds_the_mass(mean: float, sd: float) -> None:
+    def log_density(x: np.ndarray) -> np.ndarray:
+        return stats.norm(mean, sd).logpdf(x)
+
+    low, high = np.array([mean - sd]), np.array([mean + 0.5 * sd])
+    assert loo_groups.log_integral(log_density, low, high) == pytest.approx(0.0, abs=1e-4)
+
+
+def refused(model: pm.Model, idata: Any, message: str) -> None:
+    with pytest.raises(ValueError, match="^" + message):
+        dps.loo_groups(idata, model=model)
+
+
+def test_mixtures_without_groups_are_refused(rng: np.random.Generator) -> None:
+    idata = exact_trace(rng)
+    with pm.Model() as observed:
+        dps.DPMixture("b", ALPHA, dps.NormalKnownSigma(MU0, SIGMA0, SIGMA), observed=Y)
+    refused(observed, idata, "the values of b are observed, ")
+    with pm.Model() as coupled:
+        b = dps.DPMixture("b", ALPHA, dps.NormalKnownSigma(MU0, SIGMA0, SIGMA), shape=N)
+        pm.Normal("y", b.sum(), 1.0, observed=0.3)
+    refused(coupled, idata, "an observation depends on several values of b; ")
+    with pm.Model() as other:
+        b = dps.DPMixture("b", ALPHA, dps.NormalKnownSigma(MU0, SIGMA0, SIGMA), shape=N)
+        pm.Normal("y", b, pm.HalfNormal("noise"), observed=Y)
+    refused(other, idata, "the posterior group holds no noise, ")
