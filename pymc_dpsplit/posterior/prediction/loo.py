@@ -24,6 +24,9 @@ from pymc_dpsplit.posterior.trace.members import recorded_labels, with_labels
 from pymc_dpsplit.posterior.trace.places import all_places, spread_within_chains
 from pymc_dpsplit.variables import MixtureVariables
 
+# arviz_stats has no type annotations.
+azs: Any = arviz_stats
+
 
 def loo(
     idata: xr.DataTree,
@@ -99,7 +102,7 @@ def smoothed(likelihood: xr.DataArray) -> Any:
     """Return the estimate of ArviZ from log likelihoods (chain, draw, N)."""
     name = str(likelihood.name)
     tree = {key: xr.Dataset({name: likelihood}) for key in ("posterior", "log_likelihood")}
-    return arviz_stats.loo(xr.DataTree.from_dict(tree), var_name=name, pointwise=True)
+    return azs.loo(xr.DataTree.from_dict(tree), var_name=name, pointwise=True)
 
 
 def left_out_likelihood(
@@ -145,7 +148,7 @@ def left_out_likelihood(
         for where, density in _densities(draw, own, mixture, is_missing, rng):
             found[place][where] = density
     dim, coord = observations_in(model, mixture)
-    coords = {key: posterior.coords[key] for key in ("chain", "draw")}
+    coords: dict[str, Any] = {key: posterior.coords[key] for key in ("chain", "draw")}
     coords |= {} if coord is None else {dim: coord}
     dims = ("chain", "draw", dim)
     whole = xr.DataArray(found, dims=dims, coords=coords, name=mixture.name)

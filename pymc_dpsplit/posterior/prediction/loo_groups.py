@@ -143,7 +143,7 @@ def integrated_likelihood(
         integrand = _integrand(draw, labels[place], mixture, likelihood)
         out[place] = log_integral(integrand, low, high)
     dim, coord = observations_in(model, mixture)
-    coords = {key: posterior.coords[key] for key in ("chain", "draw")}
+    coords: dict[str, Any] = {key: posterior.coords[key] for key in ("chain", "draw")}
     coords |= {} if coord is None else {dim: coord}
     return xr.DataArray(out, dims=("chain", "draw", dim), coords=coords, name=name)
 
