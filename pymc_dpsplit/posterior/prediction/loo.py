@@ -89,7 +89,7 @@ def loo(
     ...         draws=100, tune=100, chains=2, random_seed=1, progressbar=False,
     ...         compute_convergence_checks=False,
     ...     )
-    >>> dps.loo(idata, model=model, random_seed=1).n_data_points
+    >>> int(dps.loo(idata, model=model, random_seed=1).n_data_points)
     4
     """
     rng = generator_of("random_seed", random_seed)

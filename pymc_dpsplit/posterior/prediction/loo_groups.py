@@ -95,7 +95,7 @@ def loo_groups(
     ...         draws=100, tune=100, chains=2, random_seed=1, progressbar=False,
     ...         compute_convergence_checks=False,
     ...     )
-    >>> dps.loo_groups(idata, model=model).n_data_points
+    >>> int(dps.loo_groups(idata, model=model).n_data_points)
     3
     """
     model = model_given(model)
