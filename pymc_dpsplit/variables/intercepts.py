@@ -138,17 +138,18 @@ def _shiftable(
     rows, *others = (point[str(value.name)] for value in values)
     # Rows that differ, so that what holds for them holds for others.
     rows = rows + np.linspace(-0.4, 0.7, rows.size).reshape(rows.shape)
-    here = float(function(rows, *others))
-    most = _ROUNDING * (1.0 + abs(here))
-    found = []
-    for i, rv in enumerate(candidates):
-        shifted = [[*others[:i], others[i] - c, *others[i + 1 :]] for c in _SHIFTS]
-        alone = [float(function(rows, *there)) - here for there in shifted]
-        both = [
-            float(function(rows + c, *there)) - here
-            for c, there in zip(_SHIFTS, shifted, strict=True)
-        ]
-        # Differences that are NaN compare false.
-        if np.abs(both).max() <= most < np.abs(alone).min():
-            found.append(rv)
+    with np.errstate(all="ignore"):
+        here = float(function(rows, *others))
+        most = _ROUNDING * (1.0 + abs(here))
+        found = []
+        for i, rv in enumerate(candidates):
+            shifted = [[*others[:i], others[i] - c, *others[i + 1 :]] for c in _SHIFTS]
+            alone = [float(function(rows, *there)) - here for there in shifted]
+            both = [
+                float(function(rows + c, *there)) - here
+                for c, there in zip(_SHIFTS, shifted, strict=True)
+            ]
+            # Differences that are NaN compare false.
+            if np.abs(both).max() <= most < np.abs(alone).min():
+                found.append(rv)
     return found

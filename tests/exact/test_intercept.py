@@ -134,7 +134,9 @@ def test_one_intercept_for_each_feature_is_found() -> None:
     assert found_in(model) == ["b0", "one"]
 
 
-@pytest.mark.parametrize("fault", ["scaled", "in a prior", "mean of the base measure", "positive"])
+@pytest.mark.parametrize(
+    "fault", ["scaled", "in a prior", "mean of the base measure", "positive", "a scale"]
+)
 def test_other_variables_are_no_intercepts(fault: str) -> None:
     with pm.Model() as model:
         b0 = pm.HalfNormal("b0") if fault == "positive" else pm.Normal("b0")
@@ -142,5 +144,6 @@ def test_other_variables_are_no_intercepts(fault: str) -> None:
         b = dps.DPMixture("b", ALPHA, dps.Normal(mu0, 0.3, 3.0, 0.8), shape=6)
         if fault == "in a prior":
             pm.Normal("other", b0)
-        pm.Normal("y", (2.0 if fault == "scaled" else 1.0) * b0 + b, NOISE, observed=Y)
+        noise = b0 if fault == "a scale" else NOISE
+        pm.Normal("y", (2.0 if fault == "scaled" else 1.0) * b0 + b, noise, observed=Y)
     assert found_in(model) == []
