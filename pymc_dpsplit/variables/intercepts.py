@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from pymc.model import Model
 from pymc.pytensorf import compile as compile_function
-from pytensor.compile.maker import function as pytensor_function
 from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import ancestors
 
@@ -134,22 +133,27 @@ def _shiftable(
     values = [model.rvs_to_values[rv] for rv in (mixture.rv, *candidates)]
     fixed = FixedValues(model, values, point)
     (likelihood,) = fixed.replace([model.logp(vars=list(dict.fromkeys(terms)))])
-    function = pytensor_function(values, likelihood, mode="FAST_COMPILE")
+    function = compile_function(values, likelihood, mode="FAST_COMPILE", on_unused_input="ignore")
     rows, *others = (point[str(value.name)] for value in values)
     # Rows that differ, so that what holds for them holds for others.
     rows = rows + np.linspace(-0.4, 0.7, rows.size).reshape(rows.shape)
+
+    def change(of_rows: float, i: int, of_own: float) -> float:
+        """Change of the log likelihood by a shift of the rows and one of candidate i."""
+        there = [*others[:i], others[i] + of_own, *others[i + 1 :]]
+        try:
+            return float(function(rows + of_rows, *there)) - here
+        except ValueError:  # no such shift is legal, for instance of a scale
+            return np.nan
+
     with np.errstate(all="ignore"):
         here = float(function(rows, *others))
         most = _ROUNDING * (1.0 + abs(here))
         found = []
         for i, rv in enumerate(candidates):
-            shifted = [[*others[:i], others[i] - c, *others[i + 1 :]] for c in _SHIFTS]
-            alone = [float(function(rows, *there)) - here for there in shifted]
-            both = [
-                float(function(rows + c, *there)) - here
-                for c, there in zip(_SHIFTS, shifted, strict=True)
-            ]
-            # Differences that are NaN compare false.
-            if np.abs(both).max() <= most < np.abs(alone).min():
+            both = [abs(change(c, i, -c)) for c in _SHIFTS]
+            alone = [abs(change(0.0, i, -c)) for c in _SHIFTS]
+            # NaN compares false.
+            if max(both) <= most < min(alone):
                 found.append(rv)
     return found
