@@ -138,22 +138,22 @@ def _shiftable(
     # Rows that differ, so that what holds for them holds for others.
     rows = rows + np.linspace(-0.4, 0.7, rows.size).reshape(rows.shape)
 
-    def change(of_rows: float, i: int, of_own: float) -> float:
-        """Change of the log likelihood by a shift of the rows and one of candidate i."""
+    def log_likelihood(of_rows: float, i: int, of_own: float) -> float:
+        """Log likelihood after a shift of the rows and one of candidate i."""
         there = [*others[:i], others[i] + of_own, *others[i + 1 :]]
         try:
-            return float(function(rows + of_rows, *there)) - here
-        except ValueError:  # no such shift is legal, for instance of a scale
+            return float(function(rows + of_rows, *there))
+        except ValueError:  # not a legal shift, for instance of a scale
             return np.nan
 
+    found = []
     with np.errstate(all="ignore"):
-        here = float(function(rows, *others))
+        here = log_likelihood(0.0, 0, 0.0)
         most = _ROUNDING * (1.0 + abs(here))
-        found = []
         for i, rv in enumerate(candidates):
-            both = [abs(change(c, i, -c)) for c in _SHIFTS]
-            alone = [abs(change(0.0, i, -c)) for c in _SHIFTS]
+            both = np.array([log_likelihood(c, i, -c) for c in _SHIFTS])
+            alone = np.array([log_likelihood(0.0, i, -c) for c in _SHIFTS])
             # NaN compares false.
-            if max(both) <= most < min(alone):
+            if (abs(both - here) <= most).all() and (abs(alone - here) > most).all():
                 found.append(rv)
     return found
