@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from pymc_dpsplit.components.arguments import shape_given
+from pymc_dpsplit.components.doubtful_rows import unwarned
 from pymc_dpsplit.components.features import take_features
 from pymc_dpsplit.components.hyperparameters import Requirements, constructor_of
 from pymc_dpsplit.components.lost_digits import warning_of_lost_digits
@@ -128,7 +129,8 @@ class ComponentFamily(ABC):
         """Return legal numerical hyperparameters, which stand in for PyMC variables in checks."""
         sample = np.repeat(np.array(self.examples)[:, None], n_features, axis=1)
         sample = sample if self.row_ndim else sample[:, 0]
-        return type(self).from_data(sample).hyperparameters
+        with unwarned():
+            return type(self).from_data(sample).hyperparameters
 
     def support_point(self, means: np.ndarray) -> np.ndarray:
         """Return a legal row (D,) near the means of the features (D,)."""

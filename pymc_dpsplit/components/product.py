@@ -23,6 +23,7 @@ from pymc_dpsplit.components.columns import (
 )
 from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.components.diag_normal import DiagNormal
+from pymc_dpsplit.components.doubtful_rows import unwarned, warn_of_rows
 from pymc_dpsplit.components.independent_parts import IndependentParts
 from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
 from pymc_dpsplit.components.parts import Part, joined, named_faults
@@ -167,6 +168,11 @@ class Product(IndependentParts):
             If the data are empty, infinite, or all entries of a column are missing; if a column
             contains dates, or not what its kind in `kinds` requires.
 
+        Warns
+        -----
+        UserWarning
+            If a numeric column does not vary.
+
         Examples
         --------
         >>> import pandas as pd
@@ -185,8 +191,11 @@ class Product(IndependentParts):
         rows, _ = encoded_columns(observed, columns, FAMILY_OF_KIND, categories)
         parts, start = {}, 0
         for kind, keys in columns.items():
-            with named_faults(kind):
-                parts[kind] = FAMILY_OF_KIND[kind].from_data(rows[:, start : start + len(keys)])
+            own = rows[:, start : start + len(keys)]
+            with named_faults(kind), unwarned():
+                parts[kind] = FAMILY_OF_KIND[kind].from_data(own)
+            if FAMILY_OF_KIND[kind] is DiagNormal:
+                warn_of_rows(own, keys)
             start += len(keys)
         product = cls(columns, **parts)
         product.categories = categories

@@ -19,6 +19,7 @@ from pymc_dpsplit.components import base
 from pymc_dpsplit.components.arguments import rows_of
 from pymc_dpsplit.components.by_column import ByColumn
 from pymc_dpsplit.components.component_family import Values
+from pymc_dpsplit.components.doubtful_rows import warn_of_rows
 from pymc_dpsplit.components.hyperparameters import POSITIVE_NUMBER, REAL_PER_COLUMN, Requirements
 from pymc_dpsplit.components.parameter_laws import draw_gamma
 from pymc_dpsplit.components.prior_choice.partitions import share_given
@@ -121,6 +122,11 @@ class SphericalNormal(ByColumn):
             If the data are empty, not numeric or infinite, all entries of a column are missing, or
             an argument is out of range.
 
+        Warns
+        -----
+        UserWarning
+            If a column does not vary, or there are more columns than rows.
+
         Notes
         -----
         The choice is deterministic and looks at no more than 2000 rows, see
@@ -133,6 +139,7 @@ class SphericalNormal(ByColumn):
         array([1., 2.])
         """
         rows = rows_of(observed, cls.row_ndim, may_miss=True)
+        warn_of_rows(rows)
         mu0, variance = moments_of(rows)
         average = float(variance.mean())
         scale = np.full(len(mu0), np.sqrt(average))
