@@ -68,6 +68,11 @@ class DiagNormal(ByColumn):
     b0 : float or array of shape (D,)
         Scale of the inverse gamma, in squared units of the data; positive.
 
+    Notes
+    -----
+    In the trace of a mixture ``x`` are ``x_mu`` (K, D), the means, and ``x_sigma`` (K, D), the
+    standard deviations.  `from_data` chooses ``mu0``, ``kappa0``, ``a0`` and ``b0`` by the data.
+
     References
     ----------
     .. [1] Murphy (2007), Conjugate Bayesian analysis of the Gaussian distribution, section 6.

@@ -73,6 +73,9 @@ class MvNormalKnownCov(ComponentFamily):
 
     Notes
     -----
+    In the trace of a mixture ``x`` are ``x_mu`` (K, D), the means.  `from_data` sets ``mu0`` to
+    the mean of the data and ``cov`` to a tenth of their variances.
+
     If `cov` is a variable of the model, such as an expression of ``pm.LKJCholeskyCov``, NUTS
     samples it given the labels, and the posterior contains the labels as ``{name}_labels``.
 

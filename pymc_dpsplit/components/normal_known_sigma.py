@@ -55,6 +55,10 @@ class NormalKnownSigma(ByColumn):
 
     Notes
     -----
+    In the trace of a mixture ``x`` are ``x_mu`` (K,), the means.  `from_data` sets ``mu0`` and
+    ``sigma0`` to the mean and standard deviation of the data, and ``sigma^2`` to a tenth of
+    their variance.
+
     If `sigma` is a variable of the model, such as ``pm.HalfNormal("sigma", 1)``, NUTS samples it
     given the labels, and the posterior contains the labels as ``{name}_labels``.
 

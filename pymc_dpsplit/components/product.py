@@ -80,10 +80,11 @@ class Product(IndependentParts):
 
     Notes
     -----
-    Names of hyperparameters and cluster parameters are prefixed by the name of their part:
-    ``x_height_mu`` in the trace of a mixture ``x`` with a part ``height``.  In a `Categorical` part
-    strings become codes in alphabetical order, and pandas categories in their own order; booleans
-    become zeros and ones.  Entries may be missing if the part allows it.
+    In the trace of a mixture ``x`` are the parameters of each part, prefixed by its name, such as
+    ``x_height_mu`` (K, D) of a part ``height``; hyperparameters are named in the same way.
+    `from_data` chooses the kinds of columns, and the hyperparameters of each kind by the data.
+    In a `Categorical` part strings become codes in alphabetical order, and pandas categories in
+    their own order; booleans become zeros and ones.  Entries may be missing if the part allows it.
 
     The trace keeps the columns in the order of the data, whatever the order of the parts.
     `pm.Data` and `pm.set_data` take numbers without names: in the order of the frame of

@@ -66,6 +66,9 @@ class SphericalNormal(ByColumn):
 
     Notes
     -----
+    In the trace of a mixture ``x`` are ``x_mu`` (K, D), the means, and ``x_sigma`` (K,), the
+    standard deviations.  `from_data` chooses ``mu0``, ``kappa0``, ``a0`` and ``b0`` by the data.
+
     Features should share one unit and scale, as clusters are spherical; otherwise use `DiagNormal`.
 
     References

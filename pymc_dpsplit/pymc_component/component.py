@@ -55,6 +55,9 @@ class Component(NonconjugateFamily):
 
     Notes
     -----
+    In the trace of a mixture ``x`` are the arguments that are drawn for each cluster, such as
+    ``x_mu`` (K,), with one more axis if an argument is a vector.  There is no `from_data`.
+
     A conjugate pair (Poisson or exponential with gamma, Bernoulli with beta, categorical with
     Dirichlet, normal of known `sigma` with normal, normal with normal-inverse-gamma) is replaced by
     the family of this package that integrates the parameters out, with a message in the log.  The

@@ -97,6 +97,11 @@ class MvNormal(ComponentFamily):
     psi0 : array of shape (D, D)
         Scale matrix, symmetric positive definite, in squared units of the data.
 
+    Notes
+    -----
+    In the trace of a mixture ``x`` are ``x_mu`` (K, D), the means, and ``x_cov`` (K, D, D), the
+    covariances.  `from_data` chooses ``mu0``, ``kappa0``, ``nu0`` and ``psi0`` by the data.
+
     References
     ----------
     .. [1] Gelman et al. (2013), Bayesian Data Analysis, 3rd edition, section 3.6.
