@@ -6,7 +6,7 @@ part is a family with its own columns.  The kernels are in `pair`, and `columns`
 
 import copy
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -99,6 +99,13 @@ class Product(IndependentParts):
     ... )
     Product(height=Normal(mu0=170.0, kappa0=0.1, a0=2.0, b0=100.0), visits=Poisson(a0=1.0, b0=0.5))
     """
+
+    _listed: ClassVar[tuple[str, ...]] = (
+        *ComponentFamily._listed,
+        "categories",
+        "columns",
+        "families",
+    )
 
     def __init__(self, columns: Mapping[str, Any] | None = None, /, **parts: Any) -> None:
         _refuse_parts(parts)

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from pytensor.graph.basic import Variable
@@ -103,6 +103,8 @@ class Component(NonconjugateFamily):
     ... ).parameters
     {'beta': 0, 'sigma': 0}
     """
+
+    _listed: ClassVar[tuple[str, ...]] = ("hyperparameters", "parameters")  # no from_data
 
     def __new__(cls, dist: Any = None, /, *, covariates: Any = None, **arguments: Any) -> Any:
         """Return a component or the equivalent conjugate family; unpickling passes no arguments."""
