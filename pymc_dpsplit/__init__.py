@@ -26,7 +26,13 @@ from pymc_dpsplit.components.product import Product
 from pymc_dpsplit.components.spherical_normal import SphericalNormal
 from pymc_dpsplit.mixture import DPMixture
 from pymc_dpsplit.pymc_component.component import Component
-from pymc_dpsplit.pymc_hooks import convergence, refusals, rounding, trace_data
+from pymc_dpsplit.pymc_hooks import (
+    convergence,
+    pointwise_likelihood,
+    refusals,
+    rounding,
+    trace_data,
+)
 from pymc_dpsplit.step import compilation, dp_split_merge, step_order
 from pymc_dpsplit.step.dp_split_merge import DPSplitMerge
 
@@ -166,3 +172,4 @@ convergence.install()
 rounding.install()
 refusals.install()
 trace_data.install()
+pointwise_likelihood.install()

@@ -132,6 +132,11 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
     ``pm.sample_posterior_predictive(idata, sample_vars=["b"], predictions=True)``.
     ``{name}_labels`` contains N integers per draw; use `var_names` of `pm.sample` to omit it.
 
+    `pm.compute_log_likelihood` computes one value for each row that has an observed entry; rows
+    without one are left out, as they are no data points of `az.loo`.  The checks of ArviZ that
+    compare single entries, such as `az.loo_pit`, take one feature at a time, and the rows that
+    have it: ``az.loo_pit(idata.sel(feature="a", obs_id=rows))``.
+
     Large data.  float32 halves the memory: the data stay float32, all arithmetic is in float64,
     and draws equal those for the same numbers given as float64.  Other types become float64.
     (`pm.Data` converts to PyTensor's ``floatX``.)  A C-contiguous array of 16 MiB or more is used

@@ -51,6 +51,8 @@ class Bernoulli(WithProbability):
 
     Notes
     -----
+    In the trace of a mixture ``x`` are ``x_p`` (K, D), the probabilities of a one.
+
     Data are 0 and 1, or booleans, of shape (N, D); give a single column as ``observed[:, None]``.
     The observed variable stores them as float64.  Missing entries (NaN) are imputed.  A latent
     mixture is refused, because no step method moves discrete rows.

@@ -55,6 +55,8 @@ class Binomial(WithProbability):
 
     Notes
     -----
+    In the trace of a mixture ``x`` are ``x_p`` (K, D), the probabilities of a success.
+
     Data are whole numbers from 0 to `n`, of shape (N, D); give a single column as
     ``observed[:, None]``.  If the number of trials differs between rows, use `Multinomial` with the
     columns successes and failures.

@@ -62,6 +62,10 @@ class Categorical(DiscreteByColumn):
 
     Notes
     -----
+    In the trace of a mixture ``x`` are ``x_p`` (K, D, C), the probabilities of the
+    categories.  `from_data` sets ``a0 = 1``, a uniform prior, and reads the numbers of
+    categories.
+
     Data are codes 0, 1, ... of shape (N, D); give a single column as ``observed[:, None]``.  The
     observed variable stores them as float64.  Missing entries (NaN) are imputed.  A latent mixture
     is refused, because no step method moves discrete rows.  In the trace ``p`` has the dimensions

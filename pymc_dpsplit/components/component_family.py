@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from pymc_dpsplit.components.arguments import shape_given
+from pymc_dpsplit.components.doubtful_rows import unwarned
 from pymc_dpsplit.components.features import take_features
 from pymc_dpsplit.components.hyperparameters import Requirements, constructor_of
+from pymc_dpsplit.components.listed_names import ListedNames
 from pymc_dpsplit.components.lost_digits import warning_of_lost_digits
 from pymc_dpsplit.data.fixed_rows import read_only
 from pymc_dpsplit.data.sparse_rows import Rows
@@ -21,7 +23,7 @@ from pymc_dpsplit.data.sparse_rows import Rows
 Values = Mapping[str, Any]
 
 
-class ComponentFamily(ABC):
+class ComponentFamily(ListedNames, ABC):
     """A component family with its hyperparameters, as declared by a user.
 
     Attributes
@@ -82,13 +84,12 @@ class ComponentFamily(ABC):
             cls.__init__ = constructor_of(cls.requirements)  # type: ignore[method-assign]
 
     def __repr__(self) -> str:
-        # A number of NumPy is shown as a plain one.
-        plain = {
-            name: value.item() if isinstance(value, np.generic) else value
+        inside = (
+            # A number of NumPy is shown as a plain one.
+            f"{name}={value.item() if isinstance(value, np.generic) else value!r}"
             for name, value in self.hyperparameters.items()
-        }
-        inside = ", ".join(f"{name}={value!r}" for name, value in plain.items())
-        return f"{type(self).__name__}({inside})"
+        )
+        return f"{type(self).__name__}({', '.join(inside)})"
 
     @classmethod
     @abstractmethod
@@ -128,7 +129,8 @@ class ComponentFamily(ABC):
         """Return legal numerical hyperparameters, which stand in for PyMC variables in checks."""
         sample = np.repeat(np.array(self.examples)[:, None], n_features, axis=1)
         sample = sample if self.row_ndim else sample[:, 0]
-        return type(self).from_data(sample).hyperparameters
+        with unwarned():
+            return type(self).from_data(sample).hyperparameters
 
     def support_point(self, means: np.ndarray) -> np.ndarray:
         """Return a legal row (D,) near the means of the features (D,)."""

@@ -19,6 +19,7 @@ from pymc_dpsplit.components import base
 from pymc_dpsplit.components.arguments import rows_of
 from pymc_dpsplit.components.by_column import ByColumn
 from pymc_dpsplit.components.component_family import Values
+from pymc_dpsplit.components.doubtful_rows import warn_of_rows
 from pymc_dpsplit.components.hyperparameters import (
     POSITIVE_PER_COLUMN,
     REAL_PER_COLUMN,
@@ -66,6 +67,11 @@ class DiagNormal(ByColumn):
         Shape of the inverse gamma; positive.
     b0 : float or array of shape (D,)
         Scale of the inverse gamma, in squared units of the data; positive.
+
+    Notes
+    -----
+    In the trace of a mixture ``x`` are ``x_mu`` (K, D), the means, and ``x_sigma`` (K, D), the
+    standard deviations.  `from_data` chooses ``mu0``, ``kappa0``, ``a0`` and ``b0`` by the data.
 
     References
     ----------
@@ -120,6 +126,11 @@ class DiagNormal(ByColumn):
             If the data are empty, not numeric or infinite, all entries of a column are missing, or
             an argument is out of range.
 
+        Warns
+        -----
+        UserWarning
+            If a column does not vary, or there are more columns than rows.
+
         Notes
         -----
         The choice is deterministic and looks at no more than 2000 rows, see
@@ -132,6 +143,7 @@ class DiagNormal(ByColumn):
         array([1.])
         """
         rows = rows_of(observed, cls.row_ndim, may_miss=True)
+        warn_of_rows(rows)
         mu0, variance = moments_of(rows)
         shape = None if a0 is None else shape_with_mean(a0)
         chosen = choose_variances(rows, mu0, np.sqrt(variance), share_given(within), shape)

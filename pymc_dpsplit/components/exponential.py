@@ -28,6 +28,8 @@ class Exponential(Gamma):
 
     Notes
     -----
+    In the trace of a mixture ``x`` are ``x_rate`` (K, D), the rates.
+
     Data are non-negative numbers of shape (N, D); give a single column as ``observed[:, None]``.
     A latent mixture, or data less a mean, is refused, because other step methods would move rows
     out of the support.

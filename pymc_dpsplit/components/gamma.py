@@ -50,6 +50,8 @@ class Gamma(KnownShape):
 
     Notes
     -----
+    In the trace of a mixture ``x`` are ``x_rate`` (K, D), the rates.
+
     Data are positive numbers of shape (N, D); give a single column as ``observed[:, None]``.  A
     latent mixture, or data less a mean, is refused, because other step methods would move rows out
     of the support.

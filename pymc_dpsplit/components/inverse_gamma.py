@@ -49,6 +49,8 @@ class InverseGamma(KnownShape):
 
     Notes
     -----
+    In the trace of a mixture ``x`` are ``x_scale`` (K, D), the scales.
+
     Data are positive numbers of shape (N, D), and `shape` may be a variable, as for `Gamma`.
 
     `from_data` sets `shape` so that the relative variance of a cluster, ``1 / (shape - 2)``, is a

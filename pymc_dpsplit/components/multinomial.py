@@ -48,6 +48,10 @@ class Multinomial(DiscreteByColumn):
 
     Notes
     -----
+    In the trace of a mixture ``x`` are ``x_p`` (K, V), the probabilities of the
+    columns.  `from_data` chooses ``a0`` by the shares of the columns and how much they differ
+    between rows.
+
     Data are counts, whole numbers from 0, of shape (N, V): an array, or a SciPy sparse matrix or
     array of any format.  The time of a sweep is proportional to the number of non-zero entries, and
     sparse data are never converted to an array (N, V).  Rows of zeros are legal.  Missing entries

@@ -21,6 +21,7 @@ from pymc_dpsplit.components import base
 from pymc_dpsplit.components.arguments import rows_of
 from pymc_dpsplit.components.component_family import ComponentFamily, Values
 from pymc_dpsplit.components.conditional_rows import complete_rows
+from pymc_dpsplit.components.doubtful_rows import warn_of_rows
 from pymc_dpsplit.components.hyperparameters import (
     COVARIANCE,
     POSITIVE_NUMBER,
@@ -72,6 +73,9 @@ class MvNormalKnownCov(ComponentFamily):
 
     Notes
     -----
+    In the trace of a mixture ``x`` are ``x_mu`` (K, D), the means.  `from_data` sets ``mu0`` to
+    the mean of the data and ``cov`` to a tenth of their variances.
+
     If `cov` is a variable of the model, such as an expression of ``pm.LKJCholeskyCov``, NUTS
     samples it given the labels, and the posterior contains the labels as ``{name}_labels``.
 
@@ -117,6 +121,11 @@ class MvNormalKnownCov(ComponentFamily):
         ValueError
             If the data are empty, not numeric or infinite, or all entries of a column are missing.
 
+        Warns
+        -----
+        UserWarning
+            If a column does not vary, or there are more columns than rows.
+
         Examples
         --------
         >>> import pymc_dpsplit as dps
@@ -124,7 +133,9 @@ class MvNormalKnownCov(ComponentFamily):
         array([[0.1, 0. ],
                [0. , 0.1]])
         """
-        mu0, variance = moments_of(rows_of(observed, cls.row_ndim, may_miss=True))
+        rows = rows_of(observed, cls.row_ndim, may_miss=True)
+        warn_of_rows(rows)
+        mu0, variance = moments_of(rows)
         return cls(mu0=mu0, kappa0=0.1, cov=np.diag(0.1 * variance))
 
     def prior(self, values: Mapping[str, np.ndarray], shift: np.ndarray) -> MvNormalKnownCovPrior:

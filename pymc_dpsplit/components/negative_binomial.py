@@ -56,6 +56,8 @@ class NegativeBinomial(WithProbability):
 
     Notes
     -----
+    In the trace of a mixture ``x`` are ``x_p`` (K, D), the probabilities of a success.
+
     Data are whole numbers from 0, of shape (N, D), as for `Poisson`.  If `r` is not known, use
     ``Component(pm.NegativeBinomial, mu=..., alpha=...)``, which samples it.
 

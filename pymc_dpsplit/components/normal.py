@@ -29,6 +29,11 @@ class Normal(DiagNormal):
     b0 : float
         Scale of the inverse gamma, in squared units of the data; positive.
 
+    Notes
+    -----
+    In the trace of a mixture ``x`` are ``x_mu`` (K,), the means, and ``x_sigma`` (K,), the
+    standard deviations.  `from_data` chooses ``mu0``, ``kappa0``, ``a0`` and ``b0`` by the data.
+
     References
     ----------
     .. [1] Gelman et al. (2013), Bayesian Data Analysis, 3rd edition, section 3.3, with

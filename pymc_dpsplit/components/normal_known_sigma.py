@@ -17,6 +17,7 @@ from pymc_dpsplit.components import base
 from pymc_dpsplit.components.arguments import rows_of
 from pymc_dpsplit.components.by_column import ByColumn
 from pymc_dpsplit.components.component_family import Values
+from pymc_dpsplit.components.doubtful_rows import warn_of_rows
 from pymc_dpsplit.components.hyperparameters import POSITIVE_NUMBER, REAL_NUMBER, Requirements
 from pymc_dpsplit.data.blocks import moments_of
 from pymc_dpsplit.kernels.diagonal import fill_log_independent
@@ -54,6 +55,10 @@ class NormalKnownSigma(ByColumn):
 
     Notes
     -----
+    In the trace of a mixture ``x`` are ``x_mu`` (K,), the means.  `from_data` sets ``mu0`` and
+    ``sigma0`` to the mean and standard deviation of the data, and ``sigma^2`` to a tenth of
+    their variance.
+
     If `sigma` is a variable of the model, such as ``pm.HalfNormal("sigma", 1)``, NUTS samples it
     given the labels, and the posterior contains the labels as ``{name}_labels``.
 
@@ -99,13 +104,20 @@ class NormalKnownSigma(ByColumn):
         ValueError
             If the data are empty, not numeric or infinite, or all are missing.
 
+        Warns
+        -----
+        UserWarning
+            If all numbers are the same.
+
         Examples
         --------
         >>> import pymc_dpsplit as dps
         >>> float(dps.NormalKnownSigma.from_data([0.0, 2.0]).hyperparameters["sigma0"])
         1.0
         """
-        mu0, variance = moments_of(rows_of(observed, cls.row_ndim, may_miss=True))
+        rows = rows_of(observed, cls.row_ndim, may_miss=True)
+        warn_of_rows(rows)
+        mu0, variance = moments_of(rows)
         return cls(mu0[0], math.sqrt(variance[0]), math.sqrt(0.1 * variance[0]))
 
     def prior(self, values: Mapping[str, np.ndarray], shift: np.ndarray) -> NormalKnownSigmaPrior:

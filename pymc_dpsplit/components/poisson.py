@@ -49,6 +49,8 @@ class Poisson(OneParameterByColumn):
 
     Notes
     -----
+    In the trace of a mixture ``x`` are ``x_rate`` (K, D), the rates.
+
     Data are whole numbers from 0, of shape (N, D); give a single column as ``observed[:, None]``.
     The observed variable stores them as float64.  Missing entries (NaN) are imputed.  A latent
     mixture of counts is refused, because no step method moves discrete rows.

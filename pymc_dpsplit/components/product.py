@@ -6,7 +6,7 @@ part is a family with its own columns.  The kernels are in `pair`, and `columns`
 
 import copy
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from pymc_dpsplit.components.columns import (
 )
 from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.components.diag_normal import DiagNormal
+from pymc_dpsplit.components.doubtful_rows import unwarned, warn_of_rows
 from pymc_dpsplit.components.independent_parts import IndependentParts
 from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
 from pymc_dpsplit.components.parts import Part, joined, named_faults
@@ -79,10 +80,11 @@ class Product(IndependentParts):
 
     Notes
     -----
-    Names of hyperparameters and cluster parameters are prefixed by the name of their part:
-    ``x_height_mu`` in the trace of a mixture ``x`` with a part ``height``.  In a `Categorical` part
-    strings become codes in alphabetical order, and pandas categories in their own order; booleans
-    become zeros and ones.  Entries may be missing if the part allows it.
+    In the trace of a mixture ``x`` are the parameters of each part, prefixed by its name, such as
+    ``x_height_mu`` (K, D) of a part ``height``; hyperparameters are named in the same way.
+    `from_data` chooses the kinds of columns, and the hyperparameters of each kind by the data.
+    In a `Categorical` part strings become codes in alphabetical order, and pandas categories in
+    their own order; booleans become zeros and ones.  Entries may be missing if the part allows it.
 
     The trace keeps the columns in the order of the data, whatever the order of the parts.
     `pm.Data` and `pm.set_data` take numbers without names: in the order of the frame of
@@ -97,6 +99,13 @@ class Product(IndependentParts):
     ... )
     Product(height=Normal(mu0=170.0, kappa0=0.1, a0=2.0, b0=100.0), visits=Poisson(a0=1.0, b0=0.5))
     """
+
+    _listed: ClassVar[tuple[str, ...]] = (
+        *ComponentFamily._listed,
+        "categories",
+        "columns",
+        "families",
+    )
 
     def __init__(self, columns: Mapping[str, Any] | None = None, /, **parts: Any) -> None:
         _refuse_parts(parts)
@@ -167,6 +176,11 @@ class Product(IndependentParts):
             If the data are empty, infinite, or all entries of a column are missing; if a column
             contains dates, or not what its kind in `kinds` requires.
 
+        Warns
+        -----
+        UserWarning
+            If a numeric column does not vary.
+
         Examples
         --------
         >>> import pandas as pd
@@ -185,8 +199,11 @@ class Product(IndependentParts):
         rows, _ = encoded_columns(observed, columns, FAMILY_OF_KIND, categories)
         parts, start = {}, 0
         for kind, keys in columns.items():
-            with named_faults(kind):
-                parts[kind] = FAMILY_OF_KIND[kind].from_data(rows[:, start : start + len(keys)])
+            own = rows[:, start : start + len(keys)]
+            with named_faults(kind), unwarned():
+                parts[kind] = FAMILY_OF_KIND[kind].from_data(own)
+            if FAMILY_OF_KIND[kind] is DiagNormal:
+                warn_of_rows(own, keys)
             start += len(keys)
         product = cls(columns, **parts)
         product.categories = categories

@@ -19,6 +19,7 @@ from pymc_dpsplit.components import base
 from pymc_dpsplit.components.arguments import rows_of
 from pymc_dpsplit.components.by_column import ByColumn
 from pymc_dpsplit.components.component_family import Values
+from pymc_dpsplit.components.doubtful_rows import warn_of_rows
 from pymc_dpsplit.components.hyperparameters import POSITIVE_NUMBER, REAL_PER_COLUMN, Requirements
 from pymc_dpsplit.components.parameter_laws import draw_gamma
 from pymc_dpsplit.components.prior_choice.partitions import share_given
@@ -65,6 +66,9 @@ class SphericalNormal(ByColumn):
 
     Notes
     -----
+    In the trace of a mixture ``x`` are ``x_mu`` (K, D), the means, and ``x_sigma`` (K,), the
+    standard deviations.  `from_data` chooses ``mu0``, ``kappa0``, ``a0`` and ``b0`` by the data.
+
     Features should share one unit and scale, as clusters are spherical; otherwise use `DiagNormal`.
 
     References
@@ -121,6 +125,11 @@ class SphericalNormal(ByColumn):
             If the data are empty, not numeric or infinite, all entries of a column are missing, or
             an argument is out of range.
 
+        Warns
+        -----
+        UserWarning
+            If a column does not vary, or there are more columns than rows.
+
         Notes
         -----
         The choice is deterministic and looks at no more than 2000 rows, see
@@ -133,6 +142,7 @@ class SphericalNormal(ByColumn):
         array([1., 2.])
         """
         rows = rows_of(observed, cls.row_ndim, may_miss=True)
+        warn_of_rows(rows)
         mu0, variance = moments_of(rows)
         average = float(variance.mean())
         scale = np.full(len(mu0), np.sqrt(average))

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from pytensor.graph.basic import Variable
@@ -55,6 +55,9 @@ class Component(NonconjugateFamily):
 
     Notes
     -----
+    In the trace of a mixture ``x`` are the arguments that are drawn for each cluster, such as
+    ``x_mu`` (K,), with one more axis if an argument is a vector.  There is no `from_data`.
+
     A conjugate pair (Poisson or exponential with gamma, Bernoulli with beta, categorical with
     Dirichlet, normal of known `sigma` with normal, normal with normal-inverse-gamma) is replaced by
     the family of this package that integrates the parameters out, with a message in the log.  The
@@ -100,6 +103,8 @@ class Component(NonconjugateFamily):
     ... ).parameters
     {'beta': 0, 'sigma': 0}
     """
+
+    _listed: ClassVar[tuple[str, ...]] = ("hyperparameters", "parameters")  # no from_data
 
     def __new__(cls, dist: Any = None, /, *, covariates: Any = None, **arguments: Any) -> Any:
         """Return a component or the equivalent conjugate family; unpickling passes no arguments."""

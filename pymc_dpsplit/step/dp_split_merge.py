@@ -113,7 +113,8 @@ class DPSplitMerge(BlockedStep):
     Notes
     -----
     ``{name}_log_joint`` is the log density of data and partition, docs/method.md, eq. (1.4), given
-    the alpha, hyperparameters and latent or missing values of the same draw.
+    the alpha, hyperparameters and latent or missing values of the same draw.  docs/sample_stats.md
+    lists all statistics in ``sample_stats``, with their types, units and meaning.
 
     Raises
     ------

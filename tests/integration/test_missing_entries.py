@@ -7,10 +7,12 @@ import pandas as pd
 import polars as pl
 import pymc as pm
 import pytest
+import xarray as xr
 from pymc.model.fgraph import clone_model
 from scipy.stats import multivariate_normal, multivariate_t
 
 import pymc_dpsplit as dps
+from pymc_dpsplit.pymc_hooks.pointwise_likelihood import _without_rows
 from pymc_dpsplit.variables import find_mixtures
 from tests.integration.test_reproducibility import OPTIONS
 
@@ -147,8 +149,8 @@ def test_log_likelihood(model, idata):
         pm.compute_log_likelihood(idata, progressbar=False)
     found = idata["log_likelihood"]["x"]
     assert found.dims == ("chain", "draw", "obs_id")
+    assert found["obs_id"].to_numpy().tolist() == NAMES[:7] + NAMES[8:]
     assert np.isfinite(found).all()
-    assert (found.sel(obs_id="row 7") == 0.0).all()
     at = idata["posterior"].isel(chain=0, draw=-1)
     weights = at["x_weights"].to_numpy()[: int(at["x_n_clusters"])]
     for features, row in (([0, 1], 0), ([1], 3), ([0], 15)):
@@ -159,7 +161,53 @@ def test_log_likelihood(model, idata):
         for k, weight in enumerate(weights):
             mu, cov = at["x_mu"].to_numpy()[k, features], at["x_cov"].to_numpy()[k][grid]
             density += weight * multivariate_normal.pdf(value, mu, cov)
-        np.testing.assert_allclose(float(found[0, -1, row]), np.log(density))
+        at_row = found[0, -1].sel(obs_id=NAMES[row])
+        np.testing.assert_allclose(float(at_row), np.log(density))
+
+
+@pytest.mark.filterwarnings("ignore:Estimated shape parameter")
+def test_loo_of_rows(model):
+    idata = sampled(model, draws=20)
+    with model:
+        pm.compute_log_likelihood(idata, progressbar=False)
+        pm.sample_posterior_predictive(
+            idata, progressbar=False, random_seed=1, extend_inferencedata=True
+        )
+    found = az.loo(idata, pointwise=True)
+    assert found.n_data_points == N_OBS - 1
+    assert "row 7" not in found.elpd_i["obs_id"]
+    np.testing.assert_allclose(found.elpd_i.sum(), az.loo(idata).elpd)
+    for feature, missing in (("a", [3, 7]), ("b", [7, 15])):
+        rows = [name for i, name in enumerate(NAMES) if i not in missing]
+        pit = az.loo_pit(idata.sel(feature=feature, obs_id=rows))["x"]
+        assert pit.shape == (N_OBS - 2,)
+        assert ((pit >= 0) & (pit <= 1)).all()
+
+
+@pytest.mark.filterwarnings("ignore:Estimated shape parameter")
+def test_loo_of_scalars():
+    observed = COMPLETE[:, 0].copy()
+    observed[7] = np.nan
+    model = declared(observed, dps.Normal(0.0, 0.1, 2.0, 1.0), None)
+    with pytest.warns(FutureWarning, match="log_likelihood"):
+        idata = sampled(model, draws=20, idata_kwargs={"log_likelihood": True})
+    found = az.loo(idata, pointwise=True)
+    assert found.n_data_points == az.loo(idata).n_data_points == N_OBS - 1
+    assert np.isfinite(found.elpd_i).all()
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_rows_left_out_of_one_variable_stay_in_others(shared):
+    values, coords = np.arange(6.0).reshape(2, 3), {"row": list("abc")}
+    x = xr.DataArray(values, dims=("draw", "row"), coords=coords)
+    other = x + 10 if shared else x.rename(row="site") + 10
+    found = _without_rows(xr.Dataset({"x": x, "y": other}), "x", [1])
+    dim = "x_row" if shared else "row"
+    assert list(found) == ["x", "y"]
+    assert found["x"].dims == ("draw", dim)
+    assert found[dim].to_numpy().tolist() == ["a", "c"]
+    np.testing.assert_array_equal(found["x"], [[0.0, 2.0], [3.0, 5.0]])
+    xr.testing.assert_identical(found["y"], other.rename("y"))
 
 
 def test_posterior_predictive_is_complete(model, idata):

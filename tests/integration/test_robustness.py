@@ -84,6 +84,7 @@ HARD_ROWS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:observed has ")  # by from_data, that they are hard
 @pytest.mark.parametrize("kernel", slow_unless("exact".__eq__, KERNELS))
 @pytest.mark.parametrize("family", slow_unless("MvNormal".__eq__, FAMILIES))
 @pytest.mark.parametrize("shape", HARD_ROWS)
@@ -156,6 +157,7 @@ def test_one_draw_with_everything_on():
     assert_sensible(idata, 24)
 
 
+@pytest.mark.filterwarnings("ignore:observed has the same number")
 @pytest.mark.parametrize("constant", [0.1, 1 / 3, 1e8 + 0.1])
 def test_column_that_does_not_vary_takes_the_scale_of_another(constant):
     """Its variance, as computed, may be a rounding error above zero."""

@@ -112,7 +112,7 @@ def test_missing_entries_and_float32():
     assert idata["observed_data"]["x"].dtype == np.float32
     with model:
         pm.compute_log_likelihood(idata, progressbar=False)
-    assert not idata["log_likelihood"]["x"].to_numpy()[..., [3, 20]].any()
+    assert idata["log_likelihood"]["x"].shape == (2, N_DRAWS, N_OBS - 2)
 
 
 def test_errors_of_a_regression():

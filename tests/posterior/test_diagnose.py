@@ -6,13 +6,16 @@ import pymc as pm
 import pytest
 import xarray as xr
 from scipy import stats
+from scipy.special import gammaln
 from sklearn.metrics import mutual_info_score
 
 import pymc_dpsplit as dps
+from pymc_dpsplit.posterior.diagnostics import likelier_partition
 from pymc_dpsplit.posterior.diagnostics.agreement import agreement_of
 from pymc_dpsplit.posterior.diagnostics.diagnose import diagnose
 from pymc_dpsplit.posterior.diagnostics.doubts import doubts_of
 from pymc_dpsplit.posterior.diagnostics.probes import probe_densities
+from tests.support.families import FAMILIES
 
 QUANTITIES = ["alpha", "x_n_clusters", "x_new_weight", "x_entropy", "x_log_joint"]
 
@@ -418,6 +421,37 @@ def test_many_times_the_clusters_of_the_prior_are_doubtful(rng):
     assert said.startswith("40 clusters, where the prior of alpha expects 4 (its mode;")
     assert doubts_with(observed, family, n_clusters=9) == ""
     assert doubts_with(observed, family, n_clusters=40, alpha=50.0) == ""
+
+
+CASES = {"DiagNormal": {"mu0": 0.0, "kappa0": 0.1, "a0": 2.0, "b0": 1.0}}
+CASES["Poisson"] = {"a0": 1.0, "b0": 0.1}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_one_cluster_where_several_are_likelier_is_doubtful(name, rng):
+    observed = rng.poisson(np.repeat([[2.0, 3.0], [40.0, 30.0]], 20, axis=0)).astype(float)
+    family = getattr(dps, name)(**CASES[name])
+    said = doubts_with(observed, family, n_clusters=1)
+    assert said.startswith("one cluster in most draws, but a partition by k-means into 2 clusters")
+    assert doubts_with(observed, family, n_clusters=1) == said
+    assert doubts_with(observed, family, n_clusters=2) == ""
+    # By how much, cluster by cluster, with alpha = 1.
+    twin = FAMILIES[name].twin(**{key: np.full(2, of) for key, of in CASES[name].items()})
+    whole, *halves = (twin.log_marginal(of) for of in (observed, observed[:20], observed[20:]))
+    gain = sum(halves) + 2 * gammaln(20) - whole - gammaln(40)
+    (shown,) = re.findall(r"is higher by ([\d.e+]+),", said)
+    assert float(shown) == pytest.approx(gain, rel=1e-2)
+
+
+def test_one_cluster_of_one_group_is_not_doubtful(rng, monkeypatch):
+    family = dps.DiagNormal(**CASES["DiagNormal"])
+    observed = rng.normal(size=(60, 2))
+    assert doubts_with(observed, family, n_clusters=1) == ""
+    apart = observed + np.repeat([[0.0], [20.0]], 30, axis=0)
+    assert "by k-means into 2 clusters" in doubts_with(apart, family, n_clusters=1)
+    # Many rows are not looked at.
+    monkeypatch.setattr(likelier_partition, "_MOST_ENTRIES", 100)
+    assert doubts_with(apart, family, n_clusters=1) == ""
 
 
 def test_scales_that_the_base_measure_does_not_expect_are_doubtful(rng):

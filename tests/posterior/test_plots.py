@@ -119,6 +119,21 @@ def test_density_of_a_latent_scalar_is_over_its_draws(line_trace):
     assert sum(bar.get_height() > 0 for bar in few.patches) <= 10
 
 
+def test_wide_band_does_not_hide_the_values(line_trace):
+    """Narrow clusters in places that differ between draws: the band is far above the mean."""
+    posterior = line_trace["posterior"].to_dataset()
+    narrow = {"x_sigma": posterior["x_sigma"] * 0 + 0.01, "x_mu": posterior["x_mu"] * 0 + 2.0}
+    narrow["x_mu"] = narrow["x_mu"] + np.arange(3.0)[:, None]
+    line_trace["posterior"] = posterior.assign(narrow)
+    values = np.linspace(0.0, 5.0, 30).reshape(2, 3, 5)
+    ax = plot_density(latent(line_trace, ("group",), values), ci_prob=0.99)
+    (band,) = ax.collections
+    tallest = max(max(bar.get_height() for bar in ax.patches), ax.lines[0].get_ydata().max())
+    assert ax.get_ylim() == (0.0, pytest.approx(2.0 * tallest))
+    assert all(bar.get_zorder() > band.get_zorder() for bar in ax.patches)
+    assert all(0.0 < bar.get_facecolor()[3] < 1.0 for bar in ax.patches)
+
+
 def test_density_of_latent_vectors_is_over_their_draws(plane_trace, rng):
     values = rng.normal(size=(2, 3, 5, 3))
     ax = plot_density(latent(plane_trace, ("group", "feature"), values), features=("c", "a"))

@@ -191,6 +191,7 @@ def hard_data() -> dict[str, np.ndarray]:
     }
 
 
+@pytest.mark.filterwarnings("ignore:observed has ")  # that they are hard
 @pytest.mark.parametrize("name", list(hard_data()))
 @pytest.mark.parametrize("family", FAMILIES)
 def test_hard_data_give_legal_priors(family: Any, name: str) -> None:
@@ -216,11 +217,62 @@ def test_choice_does_not_depend_on_units(family: Any, units: float) -> None:
 
 def test_column_that_does_not_vary_changes_no_other() -> None:
     rows = correlated(np.random.default_rng(3))
-    widened = values_of(dps.MvNormal.from_data(np.column_stack([rows, np.full(200, 7.0)])))
+    with pytest.warns(UserWarning, match="the same number in column 4 in all rows"):
+        widened = values_of(dps.MvNormal.from_data(np.column_stack([rows, np.full(200, 7.0)])))
     plain = values_of(dps.MvNormal.from_data(rows))
     assert widened["nu0"] == plain["nu0"] + 1.0
     np.testing.assert_allclose(widened["psi0"][:4, :4], plain["psi0"])
     assert (widened["psi0"][4, :4] == 0.0).all()
+
+
+# --- what is hardly meant -----------------------------------------------------------------------
+
+GAUSSIAN = [*FAMILIES, dps.MvNormalKnownCov]
+
+
+@pytest.mark.parametrize("family", GAUSSIAN)
+def test_transposed_rows_are_noticed(family: Any, rng: np.random.Generator) -> None:
+    rows = rng.normal(size=(30, 4))
+    family.from_data(rows)
+    match = r"^observed has more columns, 30, than rows, 4; .* give observed\.T\.$"
+    with pytest.warns(UserWarning, match=match) as caught:
+        family.from_data(rows.T)
+    assert [warning.filename for warning in caught] == [__file__]
+
+
+@pytest.mark.parametrize("family", GAUSSIAN)
+def test_columns_that_do_not_vary_are_noticed(family: Any, rng: np.random.Generator) -> None:
+    rows = rng.normal(size=(30, 4))
+    rows[:, 2] = 0.1
+    rows[5, 2] = np.nan
+    match = "same number in column 2 in all rows, so that its scale .* leave such columns out"
+    with pytest.warns(UserWarning, match=match) as caught:
+        family.from_data(rows)
+    assert [warning.filename for warning in caught] == [__file__]
+    rows[:, 3] = 7.0
+    with pytest.warns(UserWarning, match=r"in all rows \(and in 1 more such columns\)"):
+        family.from_data(rows)
+    with pytest.warns(UserWarning, match="and 1 is used; give the hyperparameters"):
+        family.from_data(np.ones((5, 2)))
+
+
+@pytest.mark.parametrize("family", [dps.Normal, dps.NormalKnownSigma])
+def test_equal_scalars_are_noticed(family: Any) -> None:
+    with pytest.warns(UserWarning, match="the same number in all rows, so that"):
+        family.from_data([3.0, 3.0, 3.0])
+
+
+def test_columns_of_tables_are_noticed_by_name() -> None:
+    table = {"age": [0.5, 0.5, 0.5], "height": [1.5, 1.25, 1.75], "colour": ["red"] * 3}
+    with pytest.warns(UserWarning, match="the same number in column 'age' in all rows, so"):
+        dps.Product.from_data(table)
+    wide = {f"x{d}": [0.5, 1.5 + d] for d in range(4)}
+    assert dps.Product.from_data(wide).families.keys() == {"numeric"}
+
+
+def test_counts_and_made_up_rows_are_not_noticed() -> None:
+    dps.Poisson.from_data([[1, 0, 0, 5]])
+    dps.MvNormal(0.0, 0.1, 6.0, np.eye(4)).example_hyperparameters(4)
 
 
 # --- what is looked at --------------------------------------------------------------------------

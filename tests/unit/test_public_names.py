@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import pymc as pm
 import pytest
 
 import pymc_dpsplit as dps
@@ -12,6 +13,28 @@ import pymc_dpsplit as dps
 def test_public_name_is_found(name: str) -> None:
     assert getattr(dps, name).__name__ == name
     assert name in dir(dps)
+
+
+COMMON = {"from_data", "hyperparameters", "parameters"}
+LISTED = [
+    (dps.Normal(0.0, 0.1, 2.0, 1.0), COMMON),
+    (dps.Poisson(1.0, 1.0), COMMON),
+    (dps.Product(visits=dps.Poisson(1.0, 1.0)), COMMON | {"categories", "columns", "families"}),
+]
+
+
+@pytest.mark.parametrize(("component", "listed"), LISTED)
+def test_components_list_what_users_call(component: dps.Normal, listed: set[str]) -> None:
+    assert {name for name in dir(component) if not name.startswith("_")} == listed
+    assert all(hasattr(component, name) for name in dir(component))
+    # The interface for samplers is there, and not listed.
+    assert component.row_ndim in (0, 1)
+
+
+def test_a_component_of_pymc_lists_no_from_data() -> None:
+    component = dps.Component(pm.StudentT, nu=4, mu=pm.Normal.dist(), sigma=1.0)
+    listed = {name for name in dir(component) if not name.startswith("_")}
+    assert listed == {"hyperparameters", "parameters"}
 
 
 def test_unknown_name_is_refused() -> None:

@@ -19,6 +19,7 @@ from pymc_dpsplit.components import base
 from pymc_dpsplit.components.arguments import real_scalar, rows_of
 from pymc_dpsplit.components.component_family import ComponentFamily, Values
 from pymc_dpsplit.components.conditional_rows import complete_rows
+from pymc_dpsplit.components.doubtful_rows import warn_of_rows
 from pymc_dpsplit.components.hyperparameters import (
     COVARIANCE,
     POSITIVE_NUMBER,
@@ -96,6 +97,11 @@ class MvNormal(ComponentFamily):
     psi0 : array of shape (D, D)
         Scale matrix, symmetric positive definite, in squared units of the data.
 
+    Notes
+    -----
+    In the trace of a mixture ``x`` are ``x_mu`` (K, D), the means, and ``x_cov`` (K, D, D), the
+    covariances.  `from_data` chooses ``mu0``, ``kappa0``, ``nu0`` and ``psi0`` by the data.
+
     References
     ----------
     .. [1] Gelman et al. (2013), Bayesian Data Analysis, 3rd edition, section 3.6.
@@ -152,6 +158,11 @@ class MvNormal(ComponentFamily):
             If the data are empty, not numeric or infinite, all entries of a column are missing, or
             an argument is out of range.
 
+        Warns
+        -----
+        UserWarning
+            If a column does not vary, or there are more columns than rows.
+
         Notes
         -----
         The choice is deterministic and looks at no more than 2000 rows, see
@@ -167,6 +178,7 @@ class MvNormal(ComponentFamily):
                [0. , 0.5]])
         """
         rows = rows_of(observed, cls.row_ndim, may_miss=True)
+        warn_of_rows(rows)
         mu0, variance = moments_of(rows)
         if nu0 is not None:
             nu0 = real_scalar("nu0", nu0)

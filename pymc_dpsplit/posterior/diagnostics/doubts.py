@@ -11,6 +11,7 @@ from pymc_dpsplit.components.independent_parts import IndependentParts
 from pymc_dpsplit.components.poisson import Poisson
 from pymc_dpsplit.components.spherical_normal import SphericalNormal
 from pymc_dpsplit.data.blocks import moments_of
+from pymc_dpsplit.posterior.diagnostics.likelier_partition import likelier_partition
 from pymc_dpsplit.posterior.trace.groups import find_observed
 from pymc_dpsplit.posterior.trace.recorded import counts_of
 from pymc_dpsplit.prior.n_clusters import prior_n_clusters
@@ -47,12 +48,13 @@ def doubts_of(
     """
     mixture = None if model is None else find_mixtures(model).get(name)
     observed = find_observed(idata, name)
-    if mixture is None or observed is None:
+    if model is None or mixture is None or observed is None:
         return []
     rows = observed.to_numpy().reshape(len(observed), -1)
     names = _names_of_columns(observed, rows.shape[1])
     return [
         *_doubts_of_number(posterior, mixture, len(rows)),
+        *_doubts_of_one_cluster(posterior, mixture, model),
         *_doubts_of_scales(rows, names, mixture),
         *_doubts_of_counts(rows, names, mixture),
     ]
@@ -80,6 +82,21 @@ def _doubts_of_number(posterior: xr.Dataset, mixture: MixtureVariables, n_obs: i
         f"probability {tail:.0e}): the clusters of the family may be too narrow or of the wrong "
         "shape for groups of these data; try another family or base measure, or give alpha a "
         "prior that expects more, see elicit_alpha."
+    ]
+
+
+def _doubts_of_one_cluster(
+    posterior: xr.Dataset, mixture: MixtureVariables, model: Model
+) -> list[str]:
+    """Say that chains in one cluster have missed a likelier partition, if k-means finds one."""
+    found = likelier_partition(posterior, mixture, model)
+    if found is None:
+        return []
+    return [
+        f"one cluster in most draws, but a partition by k-means into {found.n_clusters} clusters "
+        f"has a log joint density that is higher by {found.gain:.3g}, under the same alpha and "
+        "hyperparameters: the chains have not found it; start them there or at a better one, with "
+        'pm.sample(dpsplit={"start_labels": dps.find_map(model)}).'
     ]
 
 

@@ -16,6 +16,9 @@ from pymc_dpsplit.posterior.trace.values import plotted_values
 _ENCLOSED = (0.95, 0.8, 0.5, 0.2)  # share of the mass inside each contour
 _MOST_SCATTERED = 5_000
 _LEAST_BINS, _MOST_BINS = 10, 100
+_BARS: dict[str, Any] = {"facecolor": (0.5, 0.5, 0.5, 0.3), "edgecolor": "0.4", "lw": 0.5}
+# Height of the figure, relative to its bars and its line; the band may go beyond.
+_MOST_HEIGHT = 2.0
 
 
 def plot_density(
@@ -68,7 +71,9 @@ def plot_density(
 
     Notes
     -----
-    The figure shows the result of `density`, whose notes say what the density of a draw is.
+    The figure shows the result of `density`, whose notes say what the density of a draw is.  Its
+    axis ends at twice the height of the histogram or the posterior mean, so that a band that is
+    much higher, as that of narrow clusters of a latent mixture, does not flatten them.
 
     Examples
     --------
@@ -112,9 +117,13 @@ def _draw_line(ax: Any, values: np.ndarray, found: xr.Dataset, kind: str) -> Non
     grid = found["grid"].to_numpy()
     mean, _, low, high = found["density"].to_numpy().T
     band = f"{100 * found.attrs['ci_prob']:.0f} % band"
-    ax.hist(values, bins=_n_bins(values), density=True, color="0.85", label=kind)
-    ax.fill_between(grid, low, high, color="C0", alpha=0.3, lw=0, label=band)
+    # Above the band, which may cover every bar of a latent mixture, and transparent.
+    heights, _, _ = ax.hist(values, bins=_n_bins(values), density=True, label=kind, **_BARS)
+    ax.fill_between(grid, low, high, color="C0", alpha=0.3, lw=0, label=band, zorder=0.5)
     ax.plot(grid, mean, color="C0", label="posterior mean")
+    top = _MOST_HEIGHT * max(heights.max(), mean.max())
+    if top < ax.get_ylim()[1]:
+        ax.set_ylim(top=top, auto=True)  # what is added later, or to an axis shared, is not cut off
     ax.legend()
 
 

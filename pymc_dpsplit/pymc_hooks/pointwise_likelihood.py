@@ -1,0 +1,68 @@
+"""Log likelihood of each row in a trace, without the rows that have no observed entry.
+
+A row without an observed entry has the likelihood one in every draw.  It is no data point: PyMC
+leaves the missing values of its own variables out of the group `log_likelihood`, and functions of
+ArviZ such as `az.loo` refuse values that do not vary.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pymc as pm
+from pymc.model import Model
+from pymc.stats import log_density
+
+from pymc_dpsplit.pymc_hooks.wrap import wrap
+from pymc_dpsplit.variables import find_mixtures, is_owned
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def install() -> None:
+    """Make `pm.compute_log_likelihood` leave out rows without an observed entry; idempotent."""
+    wrap("compute_log_likelihood", _of_observed_rows, log_density, pm.stats, pm)
+
+
+def _of_observed_rows(compute: Callable[..., Any]) -> Callable[..., Any]:
+    def computing(
+        idata: Any, *, model: Any = None, extend_inferencedata: bool = True, **kwargs: Any
+    ) -> Any:
+        of = Model.get_context(error_if_none=False) if model is None else model
+        is_mixture = isinstance(of, Model) and any(map(is_owned, of.free_RVs))
+        empty = _rows_without_entries(of) if is_mixture else {}
+        if not empty:
+            return compute(idata, model=model, extend_inferencedata=extend_inferencedata, **kwargs)
+        found = compute(idata, model=model, extend_inferencedata=False, **kwargs)
+        for name in empty.keys() & set(found.data_vars):
+            found = _without_rows(found, name, empty[name])
+        if not extend_inferencedata:
+            return found
+        idata["log_likelihood"] = found
+        return idata
+
+    return computing
+
+
+def _rows_without_entries(model: Model) -> dict[str, list[int]]:
+    """Return the rows of each mixture that have no observed entry, if there are any."""
+    found = {}
+    for mixture in find_mixtures(model).values():
+        incomplete = mixture.incomplete()
+        rows = incomplete.where[incomplete.is_missing.all(axis=1)]
+        if len(rows):
+            found[str(mixture.rv.name)] = rows.tolist()
+    return found
+
+
+def _without_rows(found: "xr.Dataset", name: str, rows: list[int]) -> "xr.Dataset":
+    """Return a dataset without some rows of one variable, whose last dimension is that of rows."""
+    dim = str(found[name].dims[-1])
+    kept = found[name].drop_isel({dim: rows})
+    others = found.drop_vars(name)
+    if any(dim in other.dims for other in others.data_vars.values()):
+        # Other variables keep all rows, and a dimension has one length.
+        kept = kept.rename({dim: f"{name}_{dim}"})
+    else:
+        others = others.drop_dims(dim, errors="ignore")
+    return others.assign({name: kept})[list(found.data_vars)]
