@@ -132,8 +132,8 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
     ``pm.sample_posterior_predictive(idata, sample_vars=["b"], predictions=True)``.
     ``{name}_labels`` contains N integers per draw; use `var_names` of `pm.sample` to omit it.
 
-    `pm.compute_log_likelihood` computes one value for each row that has an observed entry; rows
-    without one are left out, as they are no data points of `az.loo`.  The checks of ArviZ that
+    For leave-one-out cross-validation see `loo`.  `pm.compute_log_likelihood` computes one value
+    for each row that has an observed entry, and leaves other rows out.  The checks of ArviZ that
     compare single entries, such as `az.loo_pit`, take one feature at a time, and the rows that
     have it: ``az.loo_pit(idata.sel(feature="a", obs_id=rows))``.
 

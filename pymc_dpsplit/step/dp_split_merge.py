@@ -113,8 +113,7 @@ class DPSplitMerge(BlockedStep):
     Notes
     -----
     ``{name}_log_joint`` is the log density of data and partition, docs/method.md, eq. (1.4), given
-    the alpha, hyperparameters and latent or missing values of the same draw.  docs/sample_stats.md
-    lists all statistics in ``sample_stats``, with their types, units and meaning.
+    the other values of the same draw.  docs/sample_stats.md lists all statistics.
 
     Raises
     ------
@@ -383,8 +382,8 @@ class DPSplitMerge(BlockedStep):
         return None if labels is None else np.unique(labels, return_inverse=True)[1]
 
     def _form(self) -> str:
-        greedy_draws = min(self.n_tune // 3, _MOST_GREEDY_DRAWS)
-        is_greedy = self.options.kernel == "exact" and self.n_done < greedy_draws
+        is_greedy = self.n_done < min(self.n_tune // 3, _MOST_GREEDY_DRAWS)
+        is_greedy = is_greedy and self.options.kernel == "exact"
         return sampler.GREEDY if is_greedy else self.options.kernel
 
     def _scheduled(self, target: sampler.Target, state: sampler.ChainState) -> sampler.Schedule:
