@@ -17,6 +17,7 @@ from pymc_dpsplit.components.gamma import Gamma
 from pymc_dpsplit.components.inverse_gamma import InverseGamma
 from pymc_dpsplit.components.multinomial import Multinomial
 from pymc_dpsplit.components.mv_normal.family import MvNormal
+from pymc_dpsplit.components.linear_regression.family import LinearRegression
 from pymc_dpsplit.components.mv_normal_known_cov import MvNormalKnownCov
 from pymc_dpsplit.components.negative_binomial import NegativeBinomial
 from pymc_dpsplit.components.normal import Normal
@@ -69,6 +70,7 @@ __all__ = [
     "Exponential",
     "Gamma",
     "InverseGamma",
+    "LinearRegression",
     "Multinomial",
     "MvNormal",
     "MvNormalKnownCov",

@@ -230,11 +230,11 @@ def _checked_data(
     observed: Any, component: ComponentFamily, shape: Any, dims: Any, model: Model
 ) -> Observed:
     """Split `observed` into its parts, or find the shape of a latent variable."""
-    if observed is None and (component.is_discrete or component.is_bounded):
-        kind = "whole" if component.is_discrete else "bounded"
+    unmoved = component.what_no_step_moves()
+    if observed is None and unmoved:
         raise ValueError(
             f"observed is missing, and rows of {type(component).__name__} cannot be latent, as no "
-            f"step moves {kind} numbers; pass observed=."
+            f"step moves {unmoved}; pass observed=."
         )
     if observed is None:
         n_obs, n_features = _latent_shape(component, shape, dims, model)

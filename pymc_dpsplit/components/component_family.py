@@ -38,6 +38,8 @@ class ComponentFamily(ABC):
     is_discrete, is_bounded : bool
         Whether observations are whole numbers, or are restricted to a part of the real line.  No
         other step method can move such rows, so they can neither be latent nor have a mean.
+    holds_covariates : bool
+        Whether rows have covariates, on which the family conditions; the same holds for them.
     reads_sparse : bool
         Whether observations may be `SparseRows`.
     takes_categories : bool
@@ -65,6 +67,7 @@ class ComponentFamily(ABC):
     most_precise_count: ClassVar[float] = 1e7
     takes_categories: ClassVar[bool] = False
     is_bounded: ClassVar[bool] = False
+    holds_covariates: ClassVar[bool] = False
     examples: ClassVar[tuple[float, float]] = (0.0, 1.0)
     likelihood_arguments: tuple[str, ...] = ()
     has_covariates: bool = False
@@ -129,6 +132,12 @@ class ComponentFamily(ABC):
         sample = np.repeat(np.array(self.examples)[:, None], n_features, axis=1)
         sample = sample if self.row_ndim else sample[:, 0]
         return type(self).from_data(sample).hyperparameters
+
+    def what_no_step_moves(self) -> str:
+        """Return what rows hold that keeps them from being latent or having a mean, or ""."""
+        if self.is_discrete:
+            return "whole numbers"
+        return "bounded numbers" if self.is_bounded else "covariates" * self.holds_covariates
 
     def support_point(self, means: np.ndarray) -> np.ndarray:
         """Return a legal row (D,) near the means of the features (D,)."""

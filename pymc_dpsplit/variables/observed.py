@@ -170,11 +170,11 @@ def read_observed(observed: Any, component: ComponentFamily) -> Observed:
         return _with_holes(values, None, rows, component)
     _refuse_minibatch(observed)
     data, mean = _split_mean(observed) if rvs_in_graph(observed) else (observed, None)
-    if mean is not None and (component.is_discrete or component.is_bounded):
-        kind = "whole" if component.is_discrete else "bounded"
+    unmoved = component.what_no_step_moves()
+    if mean is not None and unmoved:
         raise ValueError(
             f"observed is data less a mean, of which {type(component).__name__} is no model, as "
-            f"its rows hold {kind} numbers; give the data alone."
+            f"its rows hold {unmoved}; give the data alone."
         )
     if not all(isinstance(root, SharedVariable | Constant) for root in graph_inputs([data])):
         raise ValueError(

@@ -1,0 +1,67 @@
+"""Covariates of a regression as users give them: an array, a frame or a DataArray."""
+
+from typing import Any
+
+import numpy as np
+
+from pymc_dpsplit.components.arguments import rows_of
+
+
+def read_covariates(covariates: Any) -> np.ndarray:
+    """Return a copy of covariates as an array.
+
+    Parameters
+    ----------
+    covariates : array-like or frame, shape (N,) or (N, P)
+
+    Returns
+    -------
+    ndarray of float64, shape (N, P)
+        Read-only.
+
+    Raises
+    ------
+    ValueError
+        With one sentence that names the fault and the remedy.
+    """
+    if hasattr(covariates, "owner"):
+        raise ValueError(
+            "covariates are a variable of a model, whose value may change; give an array, or leave "
+            "covariates out and observe rows that hold them before the response."
+        )
+    is_one = len(getattr(covariates, "shape", None) or np.shape(covariates)) == 1
+    try:
+        rows = np.array(rows_of(covariates, 0 if is_one else 1), np.float64, order="C")
+    except ValueError as error:
+        # The checks are those of `observed`, whose name is in their messages.
+        raise ValueError(str(error).replace("observed has", "covariates have")) from None
+    rows.flags.writeable = False
+    return rows
+
+
+def names_of(covariates: Any, n_covariates: int) -> list[str]:
+    """Return the names of the columns of a frame or DataArray; ``x0``, ``x1``, ... without names.
+
+    Parameters
+    ----------
+    covariates : array-like or frame, shape (N,) or (N, P)
+    n_covariates : int
+        Number of columns P.
+
+    Returns
+    -------
+    list of str
+        Distinct, and none of them ``"intercept"``; otherwise those of an array.
+    """
+    names = getattr(covariates, "columns", None)
+    dims = getattr(covariates, "dims", ())
+    if names is None and len(dims) == 2 and dims[1] in covariates.coords:
+        names = covariates.coords[dims[1]].values
+    if names is None and len(np.shape(covariates)) == 1 and isinstance(
+        getattr(covariates, "name", None), str
+    ):
+        names = [covariates.name]
+    found = [] if names is None else [str(name) for name in names]
+    if len({*found, "intercept"}) == n_covariates + 1:
+        return found
+    return [f"x{j}" for j in range(n_covariates)]
