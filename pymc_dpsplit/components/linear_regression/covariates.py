@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from pymc_dpsplit.components.arguments import rows_of
+from pymc_dpsplit.components.arguments import array_of, rows_of
 
 
 def read_covariates(covariates: Any) -> np.ndarray:
@@ -24,17 +24,20 @@ def read_covariates(covariates: Any) -> np.ndarray:
     ValueError
         With one sentence that names the fault and the remedy.
     """
-    if hasattr(covariates, "owner"):
+    # A frame may have a column of that name.
+    if hasattr(covariates, "owner") and not hasattr(covariates, "columns"):
         raise ValueError(
             "covariates are a variable of a model, whose value may change; give an array, or leave "
             "covariates out and observe rows that hold them before the response."
         )
-    is_one = len(getattr(covariates, "shape", None) or np.shape(covariates)) == 1
+    array, _ = array_of(covariates)
+    row_ndim = 0 if getattr(array, "ndim", 0) == 1 else 1
     try:
-        rows = np.array(rows_of(covariates, 0 if is_one else 1), np.float64, order="C")
+        rows = np.array(rows_of(covariates, row_ndim), np.float64, order="C")
     except ValueError as error:
         # The checks are those of `observed`, whose name is in their messages.
-        raise ValueError(str(error).replace("observed has", "covariates have")) from None
+        message = str(error).replace("observed has", "covariates have")
+        raise ValueError(message.replace("observed is", "covariates are")) from None
     rows.flags.writeable = False
     return rows
 
@@ -57,10 +60,9 @@ def names_of(covariates: Any, n_covariates: int) -> list[str]:
     dims = getattr(covariates, "dims", ())
     if names is None and len(dims) == 2 and dims[1] in covariates.coords:
         names = covariates.coords[dims[1]].values
-    if names is None and len(np.shape(covariates)) == 1 and isinstance(
-        getattr(covariates, "name", None), str
-    ):
-        names = [covariates.name]
+    name = getattr(covariates, "name", None)
+    if names is None and n_covariates == 1 and isinstance(name, str) and name:
+        names = [name]
     found = [] if names is None else [str(name) for name in names]
     if len({*found, "intercept"}) == n_covariates + 1:
         return found

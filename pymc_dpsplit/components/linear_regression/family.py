@@ -180,7 +180,9 @@ class LinearRegression(ComponentFamily):
 
     def shape_of(self, name: str, ndim: int, n_features: int) -> tuple[int, ...]:
         n_axes = {"beta": 1, "mu0": 1, "lambda0": 2}.get(name, 0)
-        return (self._n_coefficients_of(n_features),) * n_axes
+        # A caller that sees no parameter with an axis of length D does not know D.
+        c = self._n_coefficients
+        return (self._n_coefficients_of(n_features) if c is None else c,) * n_axes
 
     def own_dims(self, name: str) -> dict[str, int]:
         if name != "beta" or self._n_coefficients is None:
@@ -242,6 +244,24 @@ class LinearRegression(ComponentFamily):
             return super().arranged(rows)
         self._refuse_other_length(rows.shape[0], "observed has")
         return super().arranged(np.column_stack([self.covariates, np.asarray(rows)]))
+
+    def joined(self, covariates: Any, responses: np.ndarray) -> np.ndarray:
+        """Return rows (M, P + 1) of other covariates and their responses (M, 1).
+
+        Columns of a frame are put in the order of `covariates`, if both have names.
+        """
+        assert self.covariates is not None
+        names = list(getattr(covariates, "columns", []))
+        if set(self._names or []) <= set(names):
+            covariates = covariates[self._names]
+        x = read_covariates(covariates)
+        wanted = (len(responses), self.covariates.shape[1])
+        if x.shape != wanted:
+            raise ValueError(
+                f"covariates have shape {x.shape}, but there are {wanted[0]} new rows and "
+                f"{wanted[1]} covariate{'s' if wanted[1] > 1 else ''}; give shape {wanted}."
+            )
+        return np.column_stack([x, responses])
 
     def with_covariates_in_rows(self) -> "LinearRegression":
         """Return the family of rows that hold their covariates, with the same clusters."""

@@ -7,6 +7,7 @@ import numpy as np
 import xarray as xr
 from pymc.model import Model
 
+from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.components.arguments import check_integer, generator_of, shown
 from pymc_dpsplit.data.blocks import blocks_of, column_centres
 from pymc_dpsplit.moves.patterns import patterns_of
@@ -41,6 +42,7 @@ def predict(
     idata: xr.DataTree,
     new: Any,
     *,
+    covariates: Any = None,
     model: Model | None = None,
     var_name: str | None = None,
     partition: Any = None,
@@ -61,6 +63,9 @@ def predict(
         Rows on the scale of the observations.  Missing entries (NaN) are integrated out.  If the
         features of the model have coordinates, columns of frames and coordinates of xarray are
         reordered to match them.  For a mixture of ``y - mean`` give rows less their mean.
+    covariates : array-like or frame, shape (M,) or (M, P), optional
+        For a mixture of `LinearRegression` with `covariates`: those of the new rows, which are
+        responses.  The density is that of a response given its covariates.
     model : pymc.Model, optional
         The sampled model, by default that of the context.
     var_name : str, optional
@@ -127,7 +132,7 @@ def predict(
     model = model_given(model)
     mixture = mixture_in(model, var_name)
     posterior = recorded_posterior(idata, mixture)
-    rows = read_new(new, mixture, model)
+    rows = read_new(new, mixture, model, covariates)
     reference = (
         None if partition is None else reference_of(partition, *observations_in(model, mixture))
     )
@@ -142,7 +147,7 @@ def predict(
     of_centre: Any = None
     for place, draw in zip(places, draws_of(posterior, mixture, model, places), strict=True):
         if draw.rows is not of_centre:
-            of_centre, centre = draw.rows, column_centres(draw.rows)
+            of_centre, centre = draw.rows, _centre_of(draw.rows, mixture)
         n_recorded = len(draw.weights)
         shares = np.zeros((n_recorded, 0))
         if reference is not None:
@@ -150,9 +155,15 @@ def predict(
             labels = None if kept is None else kept[place]
             draw, labels = with_labels(draw, mixture, labels, rng)
             shares = shares_of(counts_shared(labels, len(draw.weights), reference))
-        for where, log_mass in _masses(draw, mixture, groups, centre):
+        for where, log_mass in _masses(draw, rows.component, groups, centre):
             average.add(where, log_mass, n_recorded, shares)
     return _as_dataset(average, rows, reference, mixture.name)
+
+
+def _centre_of(rows: Any, mixture: MixtureVariables) -> np.ndarray:
+    """Return the centre of the observations, with their covariates if they have any."""
+    has_covariates = mixture.component.has_covariates
+    return column_centres(mixture.component.arranged(rows) if has_covariates else rows)
 
 
 def _places(posterior: xr.Dataset, num_samples: int | None) -> list[tuple[int, ...]]:
@@ -165,12 +176,12 @@ def _places(posterior: xr.Dataset, num_samples: int | None) -> list[tuple[int, .
 
 def _masses(
     draw: MixtureDraw,
-    mixture: MixtureVariables,
+    component: ComponentFamily,
     groups: list[tuple[np.ndarray, np.ndarray, np.ndarray]],
     centre: np.ndarray,
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield log masses (A + 1, m) of atoms and remainder, for blocks (m,) of the new rows."""
-    component, values, parameters = mixture.component, draw.values, draw.parameters
+    values, parameters = draw.values, draw.parameters
     n_atoms = len(draw.weights)
     for present, where, rows in groups:
         if len(present) == 0:
