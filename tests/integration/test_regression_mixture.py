@@ -56,7 +56,9 @@ def test_coefficients_are_named_and_clusters_found(model, idata):
     assert len(np.unique(labels)) == 2
     slopes = np.sort(beta.sel(y_coefficient="age")[..., :2].values, axis=-1).mean((0, 1))
     np.testing.assert_allclose(slopes, [-2.0, 2.0], atol=0.3)
-    assert "y_beta" in dps.diagnose(idata, model=model) or True
+    assert dps.diagnose(idata, model=model) is not None
+    described = dps.describe_clusters(idata, IS_FIRST.astype(int), model=model)
+    assert described.parameters == ["beta", "sigma"]
 
 
 def test_rows_with_their_covariates_give_the_same_draws(idata):
@@ -125,9 +127,10 @@ def test_hyperparameters_may_be_variables():
         )
         dps.DPMixture("y", 1.0, component, observed=Y)
     assert all(np.isfinite(of).all() for of in model.compile_logp(sum=False)(model.initial_point()))
-    with pm.Model(), pytest.raises(ValueError, match=r"lambda0 is a variable of shape \(\)"):
+    with pm.Model():
         component = dps.LinearRegression(X, **PRIOR | {"lambda0": pm.Gamma("tau", 2.0, 2.0)})
-        dps.DPMixture("y", 1.0, component, observed=Y)
+        with pytest.raises(ValueError, match=r"lambda0 is a variable of shape \(\)"):
+            dps.DPMixture("y", 1.0, component, observed=Y)
 
 
 def test_clusters_are_plotted_over_a_covariate(model, idata):
@@ -141,18 +144,21 @@ def test_clusters_are_plotted_over_a_covariate(model, idata):
 
 
 def test_what_is_not_possible_is_refused(model, idata):
-    with pytest.raises(ValueError, match="new holds responses without covariates.* give covariat"):
+    with pytest.raises(ValueError, match="new holds responses without covariates"):
         dps.predict(idata, Y, model=model)
-    with pytest.raises(ValueError, match=r"covariates have shape \(24, 1\), but .* shape \(24, 2\)"):
+    with pytest.raises(
+        ValueError, match=r"covariates have shape \(24, 1\), but .* shape \(24, 2\)"
+    ):
         dps.predict(idata, Y, covariates=X[:, :1], model=model)
     with pm.Model(), pytest.raises(ValueError, match="cannot be latent, as no step moves covaria"):
         dps.DPMixture("y", 1.0, dps.LinearRegression(X, **PRIOR), shape=N)
-    with pm.Model(), pytest.raises(ValueError, match="is no model, as its rows hold covariates"):
-        mean = pm.Normal("mean")
-        dps.DPMixture("y", 1.0, dps.LinearRegression(X, **PRIOR), observed=Y - mean)
+    with pm.Model():
+        errors = Y - pm.Normal("mean")
+        with pytest.raises(ValueError, match="is no model, as its rows hold covariates"):
+            dps.DPMixture("y", 1.0, dps.LinearRegression(X, **PRIOR), observed=errors)
     with pytest.raises(ValueError, match="y: covariates have 24 rows, but observed has 23"):
         declared(Y[1:], X)
     with pm.Model(), pytest.raises(ValueError, match="covariates are a variable of a model"):
         dps.LinearRegression(pm.Data("x", X), **PRIOR)
-    with pytest.raises(ValueError, match="has no density of its own|depends on its covariates"):
+    with pytest.raises(ValueError, match="depends on its covariates"):
         dps.density(idata, model=model)

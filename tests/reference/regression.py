@@ -19,8 +19,9 @@ Parameters = dict[str, np.ndarray]
 
 
 class LinearRegression:
-    """sigma^2 ~ InvGamma(a0, b0), beta | sigma^2 ~ N(mu0, sigma^2 / lambda0), y ~ N(x' beta, sigma^2).
+    """A regression y ~ N(x' beta, sigma^2).
 
+    sigma^2 ~ InvGamma(a0, b0) and beta | sigma^2 ~ N(mu0, sigma^2 inv(lambda0)).
     Parameters are `beta` (D,), the intercept first, and `sigma`, a scalar.
     """
 

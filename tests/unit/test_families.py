@@ -722,7 +722,9 @@ def test_restricted_predictive_is_the_full_one_summed(name: str) -> None:
             assert np.log(np.exp(full).sum()) == pytest.approx(ours[i], abs=1e-9)
 
 
-@pytest.mark.parametrize("name", [name for name in CONTINUOUS if 2 in sizes_of(name) and FAMILIES[name].by_column])
+@pytest.mark.parametrize(
+    "name", [name for name in CONTINUOUS if 2 in sizes_of(name) and FAMILIES[name].by_column]
+)
 def test_restricted_predictive_is_the_full_one_integrated(name: str) -> None:
     case = case_of(name, rows_of("overlapping", 2))
     left_out, width = line(name)

@@ -1,4 +1,4 @@
-"""Linear regressions: the intercept, the two ways to give covariates, digits, defaults, messages."""
+"""Linear regressions: intercept, the two ways to give covariates, digits, defaults, messages."""
 
 import copy
 import pickle
@@ -33,7 +33,7 @@ PLAIN = {"mu0": 0.0, "lambda0": 1.0, "a0": 2.0, "b0": 1.0}
 @pytest.fixture
 def rows(rng: np.random.Generator) -> np.ndarray:
     """Two covariates and the response."""
-    x = rng.standard_normal((12, 2)) + [1.0, -2.0]
+    x = rng.standard_normal((12, 2)) + np.array([1.0, -2.0])
     return np.column_stack([x, 0.5 + x @ [1.0, -1.0] + 0.3 * rng.standard_normal(12)])
 
 
@@ -154,11 +154,12 @@ def test_degenerate_rows_match_the_twin(kind: str, rows: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e4, 1e8])
-@pytest.mark.parametrize("scale", [1e-50, 1.0, 1e50])
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
 def test_marginal_keeps_its_digits(scale: float, offset: float, rng: np.random.Generator) -> None:
     """The prior mean stays at 0, so its distance drowns the rest in the sums of squares."""
     rows = scale * (rng.standard_normal((20, 3)) + offset)
-    family = dps.LinearRegression(mu0=0.0, lambda0=[0.01, 1.0, 1.0], a0=2.0, b0=scale**2)
+    precision = [0.01, scale**2, scale**2]
+    family = dps.LinearRegression(mu0=0.0, lambda0=precision, a0=2.0, b0=scale**2)
     target = target_of(family, rows, 1.0)
     values = family.check(family.hyperparameters, 3)
     exact = many_digits.log_marginal("LinearRegression", values, rows)
@@ -239,7 +240,9 @@ FAULTS = {
         r"lambda0 has shape \(3, 3\), but there are 2 .* \(2,\) or \(2, 2\)",
     ),
     "indefinite": (
-        lambda: dps.LinearRegression(**PLAIN).check(PLAIN | {"lambda0": [[1.0, 2.0], [2.0, 1.0]]}, 2),
+        lambda: dps.LinearRegression(**PLAIN).check(
+            PLAIN | {"lambda0": [[1.0, 2.0], [2.0, 1.0]]}, 2
+        ),
         "lambda0 is not positive definite",
     ),
     "negative": (

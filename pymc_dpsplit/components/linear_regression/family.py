@@ -102,7 +102,9 @@ class LinearRegression(ComponentFamily):
         intercept: bool = True,
     ) -> None:
         if not isinstance(intercept, bool | np.bool_):
-            raise ValueError(f"intercept={shown(intercept)} is not True or False; give one of them.")
+            raise ValueError(
+                f"intercept={shown(intercept)} is not True or False; give one of them."
+            )
         self.hyperparameters = {"mu0": mu0, "lambda0": lambda0, "a0": a0, "b0": b0}
         self.intercept = bool(intercept)
         self.covariates: np.ndarray | None = None
@@ -362,8 +364,10 @@ class LinearRegression(ComponentFamily):
         x, y = self.covariates, rows
         if x is None:
             x, y = rows[:, :-1], rows[:, -1]
-        fitted = (x * beta[:, 1:]).sum(axis=1) + beta[:, 0] if self.intercept else (
-            (x * beta).sum(axis=1)
+        fitted = (
+            (x * beta[:, 1:]).sum(axis=1) + beta[:, 0]
+            if self.intercept
+            else ((x * beta).sum(axis=1))
         )
         return -0.5 * ((y - fitted) / sigma) ** 2 - pt.log(sigma) - 0.5 * _LOG_2PI
 

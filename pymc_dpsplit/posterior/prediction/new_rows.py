@@ -79,7 +79,9 @@ def read_new(new: Any, mixture: MixtureVariables, model: Model, covariates: Any)
     except ValueError as error:
         # The checks are those of `observed`, whose name is in their messages.
         raise ValueError(str(error).replace("observed", "new")) from None
-    return NewRows(values, component, *_row_labels(new if isinstance(ordered, np.ndarray) else ordered))
+    return NewRows(
+        values, component, *_row_labels(new if isinstance(ordered, np.ndarray) else ordered)
+    )
 
 
 def _family_of_new(mixture: MixtureVariables, covariates: Any) -> ComponentFamily:

@@ -7,8 +7,8 @@ import numpy as np
 import xarray as xr
 from pymc.model import Model
 
-from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.components.arguments import check_integer, generator_of, shown
+from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.data.blocks import blocks_of, column_centres
 from pymc_dpsplit.moves.patterns import patterns_of
 from pymc_dpsplit.posterior.partitions.reference import (
