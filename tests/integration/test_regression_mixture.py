@@ -103,7 +103,11 @@ def test_new_rows_are_assigned_given_their_covariates(model, idata):
 
 
 def test_responses_are_drawn_for_new_covariates(model, idata):
-    with declared(np.zeros(3), NEW[["age", "dose"]]):
+    n_rows = idata["posterior"].sizes["y_cluster"]
+    with pm.Model():
+        component = dps.LinearRegression(NEW[["age", "dose"]], **PRIOR)
+        anything = pm.Data("anything", np.zeros(3))
+        dps.DPMixture("y", 1.0, component, observed=anything, max_clusters=n_rows)
         drawn = pm.sample_posterior_predictive(
             idata, var_names=["y"], random_seed=1, progressbar=False
         )

@@ -71,8 +71,9 @@ class LinearRegression(ComponentFamily):
     other variables are refused.
 
     `predict` takes new responses together with `covariates`.  To draw responses for new covariates,
-    call ``pm.sample_posterior_predictive`` in a model that is declared with the new covariates and
-    any `observed` of their length.  If rows hold their covariates, drawn rows have the covariates
+    call ``pm.sample_posterior_predictive`` in a model that is declared with the new covariates,
+    ``observed=pm.Data(...)`` with any numbers of their length, and as `max_clusters` the length of
+    ``{name}_cluster`` in the trace.  If rows hold their covariates, drawn rows have the covariates
     of the observed rows; if their number differs, covariates of observed rows chosen at random.
 
     References
