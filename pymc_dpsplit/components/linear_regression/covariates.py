@@ -57,7 +57,7 @@ def names_of(covariates: Any, n_covariates: int) -> list[str]:
         Distinct, and none of them ``"intercept"``; otherwise those of an array.
     """
     names = getattr(covariates, "columns", None)
-    dims = getattr(covariates, "dims", ())
+    dims: Any = getattr(covariates, "dims", ())
     if names is None and len(dims) == 2 and dims[1] in covariates.coords:
         names = covariates.coords[dims[1]].values
     name = getattr(covariates, "name", None)
