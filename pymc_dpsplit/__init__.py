@@ -15,6 +15,7 @@ from pymc_dpsplit.components.diag_normal import DiagNormal
 from pymc_dpsplit.components.exponential import Exponential
 from pymc_dpsplit.components.gamma import Gamma
 from pymc_dpsplit.components.inverse_gamma import InverseGamma
+from pymc_dpsplit.components.linear_regression.family import LinearRegression
 from pymc_dpsplit.components.multinomial import Multinomial
 from pymc_dpsplit.components.mv_normal.family import MvNormal
 from pymc_dpsplit.components.mv_normal_known_cov import MvNormalKnownCov
@@ -78,6 +79,7 @@ __all__ = [
     "Exponential",
     "Gamma",
     "InverseGamma",
+    "LinearRegression",
     "Multinomial",
     "MvNormal",
     "MvNormalKnownCov",

@@ -14,6 +14,7 @@ from pytensor.tensor.random.variable import shared_rng
 
 from pymc_dpsplit.components.arguments import is_integer, positive_scalar, shown
 from pymc_dpsplit.components.component_family import ComponentFamily
+from pymc_dpsplit.components.unmoved_rows import what_no_step_moves
 from pymc_dpsplit.variables import MissingEntries, MixtureRows, RandomMeasure
 from pymc_dpsplit.variables.dims import (
     add_names,
@@ -238,11 +239,11 @@ def _checked_data(
     observed: Any, component: ComponentFamily, shape: Any, dims: Any, model: Model
 ) -> Observed:
     """Split `observed` into its parts, or find the shape of a latent variable."""
-    if observed is None and (component.is_discrete or component.is_bounded):
-        kind = "whole" if component.is_discrete else "bounded"
+    unmoved = what_no_step_moves(component)
+    if observed is None and unmoved:
         raise ValueError(
             f"observed is missing, and rows of {type(component).__name__} cannot be latent, as no "
-            f"step moves {kind} numbers; pass observed=."
+            f"step moves {unmoved}; pass observed=."
         )
     if observed is None:
         n_obs, n_features = _latent_shape(component, shape, dims, model)

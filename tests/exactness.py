@@ -55,7 +55,7 @@ def compare_kernels(setting: Kernels) -> Comparison:
 
 
 # Families that are younger than the last run.
-_NEXT_TIME = {"NegativeBinomial", "Binomial", "InverseGamma"}
+_NEXT_TIME = {"NegativeBinomial", "Binomial", "InverseGamma", "LinearRegression"}
 
 
 def comparisons() -> dict[str, Callable[[], Comparison]]:

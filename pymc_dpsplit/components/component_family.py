@@ -37,9 +37,9 @@ class ComponentFamily(ListedNames, ABC):
         0 if one observation is a scalar, 1 if it is a vector of D features.
     most_precise_count : float
         For discrete families: counts up to it have log densities of nine digits.
-    is_discrete, is_bounded : bool
-        Whether observations are whole numbers, or are restricted to a part of the real line.  No
-        other step method can move such rows, so they can neither be latent nor have a mean.
+    is_discrete, is_bounded, holds_covariates : bool
+        Whether observations are whole numbers, are restricted to a part of the real line, or hold
+        covariates.  No other step method can move them: see `components.unmoved_rows`.
     reads_sparse : bool
         Whether observations may be `SparseRows`.
     takes_categories : bool
@@ -47,10 +47,9 @@ class ComponentFamily(ListedNames, ABC):
     examples : tuple of float
         Two different legal entries of an observation.
     likelihood_arguments : tuple of str
-        Hyperparameters on which the density of a row depends directly, in addition to the
-        parameters of its cluster; may be set per instance.  Methods read them from
-        `hyperparameters`, see `components.fixed_hyperparameters`.  If one of them is a PyMC
-        variable, the labels are a variable of the model too.
+        Hyperparameters on which the density of a row depends directly; may be set per instance.
+        Methods read them from `hyperparameters`, see `components.fixed_hyperparameters`.  If one
+        is a PyMC variable, the labels are a variable of the model too.
     has_covariates : bool
         Whether the density of a row depends on covariates of that row, so that it is undefined
         for rows other than those observed; may be set per instance.
@@ -67,6 +66,7 @@ class ComponentFamily(ListedNames, ABC):
     most_precise_count: ClassVar[float] = 1e7
     takes_categories: ClassVar[bool] = False
     is_bounded: ClassVar[bool] = False
+    holds_covariates: ClassVar[bool] = False
     examples: ClassVar[tuple[float, float]] = (0.0, 1.0)
     likelihood_arguments: tuple[str, ...] = ()
     has_covariates: bool = False

@@ -45,6 +45,11 @@ def _refuse_parts(parts: Mapping[str, Any]) -> None:
                 f"{name} is {type(family).__name__}, whose columns are not independent and may be "
                 "sparse; give it a mixture of its own, or Poisson instead."
             )
+        if family.holds_covariates:
+            raise ValueError(
+                f"{name} is {type(family).__name__}, whose density depends on covariates; give it "
+                "a mixture of its own."
+            )
         if isinstance(family, NonconjugateFamily):
             raise ValueError(
                 f"{name}={family!r} has no conjugate base measure, which parts of a product need; "

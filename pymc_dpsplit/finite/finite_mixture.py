@@ -80,8 +80,8 @@ def finite_mixture(
     alpha : float or PyMC variable
         Concentration, positive.
     component : ComponentFamily
-        Any conjugate family except `Multinomial` and `Product`, with hyperparameters that are
-        numbers or PyMC variables.
+        Any conjugate family except `LinearRegression`, `Multinomial` and `Product`, with
+        hyperparameters that are numbers or PyMC variables.
     n_components : int
         Number of components K, occupied or not.
     observed : array-like

@@ -105,7 +105,8 @@ def _shaped(key: str, value: Any, ndim: int, shape: tuple[int, ...], n_features:
     )
     if fits:
         return specify_shape(tensor, shape) if shape else tensor
-    if all(length == 1 for length in tensor.type.shape) and (ndim < 2 or n_features == 1):
+    is_one = all(length == 1 for length in shape)
+    if all(length == 1 for length in tensor.type.shape) and (ndim < 2 or is_one):
         return pt.full(shape, tensor.reshape(()))
     wanted = f"shape {shape}" if shape else "a scalar"
     raise ValueError(

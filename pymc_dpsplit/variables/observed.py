@@ -20,6 +20,7 @@ from pytensor.tensor.type import TensorType
 from pymc_dpsplit.components.arguments import array_of, rows_of
 from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.components.sparse_counts import is_sparse, rows_of_sparse
+from pymc_dpsplit.components.unmoved_rows import what_no_step_moves
 from pymc_dpsplit.data.blocks import missing_index_of
 from pymc_dpsplit.data.fixed_rows import fixed, memory_map_of
 from pymc_dpsplit.data.sparse_rows import Rows
@@ -170,11 +171,11 @@ def read_observed(observed: Any, component: ComponentFamily) -> Observed:
         return _with_holes(values, None, rows, component)
     _refuse_minibatch(observed)
     data, mean = _split_mean(observed) if rvs_in_graph(observed) else (observed, None)
-    if mean is not None and (component.is_discrete or component.is_bounded):
-        kind = "whole" if component.is_discrete else "bounded"
+    unmoved = what_no_step_moves(component)
+    if mean is not None and unmoved:
         raise ValueError(
             f"observed is data less a mean, of which {type(component).__name__} is no model, as "
-            f"its rows hold {kind} numbers; give the data alone."
+            f"its rows hold {unmoved}; give the data alone."
         )
     if not all(isinstance(root, SharedVariable | Constant) for root in graph_inputs([data])):
         raise ValueError(

@@ -42,6 +42,8 @@ class Example(NamedTuple):
     by_column : bool
         Whether columns are independent given the cluster, or in one normal law; if not, neither
         missing entries nor some columns alone have laws, and a single column says nothing.
+    is_conditional : bool
+        Whether rows hold covariates, which have no law; then `by_column` is false.
     is_composed : bool
         Whether it is made of other families, so that all but moves is tested elsewhere.
     has_kernels_of : str
@@ -60,6 +62,7 @@ class Example(NamedTuple):
     support: tuple[int, ...] = ()
     is_endless: bool = False
     by_column: bool = True
+    is_conditional: bool = False
     is_composed: bool = False
     has_kernels_of: str = ""
     factor: str = ""

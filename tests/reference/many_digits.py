@@ -217,6 +217,25 @@ def _mv_normal_known_cov(values: Values, rows: np.ndarray) -> Any:
     return -(logs + squares) / 2
 
 
+def _linear_regression(values: Values, rows: np.ndarray) -> Any:
+    """With an intercept, by the marginal law of y."""
+    n = len(rows)
+    (a0,), (b0,) = (_exact(values[name]) for name in ("a0", "b0"))
+    mu0 = mp.matrix(_exact(values["mu0"]))
+    x = mp.matrix([[mp.mpf(1), *_exact(row[:-1])] for row in rows])
+    gap = mp.matrix(_exact(rows[:, -1])) - x * mu0
+    # y is of a multivariate t distribution; its scale matrix is b0 / a0 times this.
+    spread = mp.eye(n) + x * mp.matrix(values["lambda0"].tolist()) ** -1 * x.T
+    squared = (gap.T * mp.lu_solve(spread, gap))[0]
+    a = a0 + mp.mpf(n) / 2
+    return (
+        mp.loggamma(a)
+        - mp.loggamma(a0)
+        - (n * mp.log(2 * mp.pi * b0) + mp.log(mp.det(spread))) / 2
+        - a * mp.log(1 + squared / (2 * b0))
+    )
+
+
 _FORMULAS: dict[str, Callable[[Values, np.ndarray], Any]] = {
     "Normal": _normal,
     "DiagNormal": _normal,
@@ -224,6 +243,7 @@ _FORMULAS: dict[str, Callable[[Values, np.ndarray], Any]] = {
     "MvNormal": _mv_normal,
     "NormalKnownSigma": _normal_known_sigma,
     "MvNormalKnownCov": _mv_normal_known_cov,
+    "LinearRegression": _linear_regression,
     "Exponential": _by_column(_exponential),
     "Gamma": _by_column(_gamma),
     "InverseGamma": _by_column(_inverse_gamma),

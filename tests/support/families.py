@@ -14,12 +14,12 @@ from pymc_dpsplit.components.arguments import rows_of
 from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.data.blocks import column_centres
 from pymc_dpsplit.moves.partition_law import dirichlet_process
-from tests.reference import discrete, product, shared
+from tests.reference import discrete, product, regression, shared
 from tests.reference import families as naive
 from tests.reference.example import Example, as_mixed
 from tests.support.datasets import DATASETS
 
-_OF_ONE_KIND = naive.EXAMPLES | shared.EXAMPLES | discrete.EXAMPLES
+_OF_ONE_KIND = naive.EXAMPLES | shared.EXAMPLES | discrete.EXAMPLES | regression.EXAMPLES
 
 
 def _product(n_features: int) -> dict[str, Any]:
@@ -55,7 +55,10 @@ FAMILIES = {
 HYPERPARAMETERS = {name: example.hyperparameters for name, example in EXAMPLES.items()}
 SINGLE = [name for name, row in FAMILIES.items() if not row.is_composed]
 CONTINUOUS = [name for name in SINGLE if not FAMILIES[name].support]
-GAUSSIAN = [name for name in CONTINUOUS if not FAMILIES[name].component.is_bounded]
+BOUNDED = [name for name in CONTINUOUS if FAMILIES[name].component.is_bounded]
+GAUSSIAN = [
+    name for name in CONTINUOUS if name not in BOUNDED and not EXAMPLES[name].is_conditional
+]
 DISCRETE = [name for name in SINGLE if FAMILIES[name].support]
 
 

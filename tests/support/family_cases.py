@@ -120,6 +120,8 @@ def case_of(name: str, rows: np.ndarray) -> Case:
     twin = FAMILIES[name].twin(**hyperparameters)
     if hasattr(twin, "totals"):
         twin.totals = rows.sum(1).astype(int)
+    if FAMILIES[name].is_conditional:
+        twin.covariates = rows[:, :-1]
     return Case(
         component,
         values,

@@ -143,7 +143,7 @@ def test_gradient_of_the_base_density_in_every_hyperparameter(
     for key, gradient in zip(case.values, gradients, strict=True):
         centre = hyperparameters[key]
         direction = rng.standard_normal(np.shape(centre))
-        direction = direction + direction.T if key in ("psi0", "cov") else direction
+        direction = direction + direction.T if key in ("psi0", "cov", "lambda0") else direction
         direction = np.where(centre == 0.0, 0.0, direction)
         step = 1e-5 * direction
         slope = (twin_at(key, centre + step) - twin_at(key, centre - step)) / 2e-5

@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 from pymc.model import Model
 
-from pymc_dpsplit.components.arguments import generator_of
+from pymc_dpsplit.components.arguments import as_floats, generator_of
 from pymc_dpsplit.posterior.partitions.point_partition import point_partition
 from pymc_dpsplit.posterior.partitions.resolve_labels import resolve_labels
 from pymc_dpsplit.posterior.plots.axes import axes_or_new
@@ -32,6 +32,7 @@ def plot_clusters(
     var_name: str | None = None,
     partition: Any = None,
     like: Any = None,
+    over: Any = None,
     features: Feature | Sequence[Feature] | None = None,
     random_seed: Any = None,
     ax: Any = None,
@@ -58,6 +59,9 @@ def plot_clusters(
         Partition that determines colours and numbers, so that figures of several partitions can
         be compared.  Each cluster takes those of the cluster of `like` with which it shares most
         observations; unmatched clusters take further ones.  By default they are assigned by size.
+    over : array-like, shape (obs,), optional
+        A covariate, plotted on the horizontal axis of a scatter plot of one feature.  The name of a
+        series or DataArray becomes the label of the axis.
     features : int, str or sequence of one to eight of them, optional
         Features to show, as indices or labels of the coordinate; by default the first four.
     random_seed : int or numpy.random.Generator, optional
@@ -111,6 +115,7 @@ def plot_clusters(
             f"ax is given for {len(keep)} features, which take several panels; leave it out, or "
             "give features=, one or two of them."
         )
+    x = None if over is None else _checked_over(over, len(shown.values), keep)
     dim = str(shown.values.dims[0])
     if partition is None:
         labels = resolve_labels(idata, model, name, rng)
@@ -123,7 +128,10 @@ def plot_clusters(
     if len(names) > 2:
         return _draw_panels(values, names, groups)
     ax = axes_or_new(ax)
-    if len(names) == 1:
+    if x is not None:
+        _draw_scatter(ax, _jittered(np.column_stack([x, values[:, 0]])), groups)
+        ax.set(xlabel=str(getattr(over, "name", None) or "covariate"), ylabel=names[0])
+    elif len(names) == 1:
         _draw_histogram(ax, values[:, 0], groups)
         ax.set(xlabel=names[0], ylabel="observations")
     else:
@@ -131,6 +139,22 @@ def plot_clusters(
         ax.set(xlabel=names[0], ylabel=names[1])
     ax.legend(fontsize="small")
     return ax
+
+
+def _checked_over(over: Any, n_obs: int, keep: tuple[int, ...] | None) -> np.ndarray:
+    """Return the covariate, or refuse it with one sentence."""
+    if keep is not None and len(keep) != 1:
+        raise ValueError(
+            f"over is given for {len(keep)} features, but is plotted with one; give features=, one "
+            "of them."
+        )
+    x = as_floats("over", over)
+    if x.size != n_obs:
+        raise ValueError(
+            f"over has shape {x.shape}, but there are {n_obs} observations; give one number for "
+            "each."
+        )
+    return x.reshape(-1)
 
 
 def _draw_histogram(ax: Any, values: np.ndarray, groups: list[ClusterGroup]) -> None:

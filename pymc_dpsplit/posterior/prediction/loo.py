@@ -179,7 +179,7 @@ def _densities(
     unseen = max(draw.remainder + empty - labelled.weights[n_recorded:].sum(), 0.0)
     rows: Any = as_array(draw.rows) if isinstance(draw.rows, SparseRows) else draw.rows
     groups: list[Group] = [(present, where, rows) for present, where in patterns_of(is_missing)]
-    whole = labelled._replace(remainder=1.0)
-    for where, masses in masses_of(whole, mixture, groups, column_centres(draw.rows)):
+    whole, centre = labelled._replace(remainder=1.0), column_centres(draw.rows)
+    for where, masses in masses_of(whole, mixture.component, groups, centre):
         known = masses, labelled.weights, n_members, unseen, labels[where]
         yield where, log_density_left_out(*known)

@@ -8,6 +8,8 @@ import xarray as xr
 from pymc.model import Model
 
 from pymc_dpsplit.components.arguments import rows_of
+from pymc_dpsplit.components.component_family import ComponentFamily
+from pymc_dpsplit.components.linear_regression.family import LinearRegression
 from pymc_dpsplit.variables import MixtureVariables
 
 _DIM = "new_row"
@@ -19,7 +21,9 @@ class NewRows(NamedTuple):
     Attributes
     ----------
     values : ndarray of float64 or float32, shape (M, D)
-        NaN where missing.
+        NaN where missing; with their covariates, if they have any.
+    component : ComponentFamily
+        The family of `values`, with the clusters of the mixture.
     dim : str
         Name of the dimension of rows.
     coords : dict
@@ -27,11 +31,12 @@ class NewRows(NamedTuple):
     """
 
     values: np.ndarray
+    component: ComponentFamily
     dim: str
     coords: dict[str, Any]
 
 
-def read_new(new: Any, mixture: MixtureVariables, model: Model) -> NewRows:
+def read_new(new: Any, mixture: MixtureVariables, model: Model, covariates: Any) -> NewRows:
     """Check new rows, and reorder named columns to match the model.
 
     Parameters
@@ -39,6 +44,7 @@ def read_new(new: Any, mixture: MixtureVariables, model: Model) -> NewRows:
     new : array-like or frame, shape (M,) or (M, D)
     mixture : MixtureVariables
     model : pymc.Model
+    covariates : array-like or frame, shape (M,) or (M, P), optional
 
     Returns
     -------
@@ -64,18 +70,40 @@ def read_new(new: Any, mixture: MixtureVariables, model: Model) -> NewRows:
         ordered = _ordered_frame(new, list(names))
     shape = tuple(getattr(ordered, "shape", np.shape(ordered)))
     _refuse_shape(shape, mixture)
-    if mixture.component.has_covariates:
+    component = _family_of_new(mixture, covariates)
+    try:
+        values = rows_of(ordered, mixture.component.row_ndim, may_miss=True)
+        if isinstance(mixture.component, LinearRegression) and covariates is not None:
+            values = mixture.component.joined(covariates, values)
+        component.validate_rows(values)
+    except ValueError as error:
+        # The checks are those of `observed`, whose name is in their messages.
+        raise ValueError(str(error).replace("observed", "new")) from None
+    return NewRows(
+        values, component, *_row_labels(new if isinstance(ordered, np.ndarray) else ordered)
+    )
+
+
+def _family_of_new(mixture: MixtureVariables, covariates: Any) -> ComponentFamily:
+    """Return the family of new rows together with their covariates."""
+    component = mixture.component
+    if component.has_covariates and isinstance(component, LinearRegression):
+        if covariates is not None:
+            return component.with_covariates_in_rows()
+        raise ValueError(
+            f"new holds responses without covariates, on which those of {mixture.name} depend; "
+            "give covariates=, one row for each."
+        )
+    if component.has_covariates:
         raise ValueError(
             f"new holds rows without covariates, on which those of {mixture.name} depend; use "
             "pm.sample_posterior_predictive with a model of the new rows and their covariates."
         )
-    try:
-        values = rows_of(ordered, mixture.component.row_ndim, may_miss=True)
-        mixture.component.validate_rows(values)
-    except ValueError as error:
-        # The checks are those of `observed`, whose name is in their messages.
-        raise ValueError(str(error).replace("observed", "new")) from None
-    return NewRows(values, *_row_labels(new if isinstance(ordered, np.ndarray) else ordered))
+    if covariates is not None:
+        raise ValueError(
+            f"covariates are given, but {mixture.name} was declared without any; leave them out."
+        )
+    return component
 
 
 def _refuse_shape(shape: tuple[int, ...], mixture: MixtureVariables) -> None:

@@ -7,6 +7,7 @@ import xarray as xr
 from pymc.model import Model
 
 from pymc_dpsplit.components.arguments import check_integer, generator_of, shown
+from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.data.blocks import column_centres
 from pymc_dpsplit.moves.patterns import patterns_of
 from pymc_dpsplit.posterior.partitions.reference import (
@@ -37,6 +38,7 @@ def predict(
     idata: xr.DataTree,
     new: Any,
     *,
+    covariates: Any = None,
     model: Model | None = None,
     var_name: str | None = None,
     partition: Any = None,
@@ -57,6 +59,9 @@ def predict(
         Rows on the scale of the observations.  Missing entries (NaN) are integrated out.  If the
         features of the model have coordinates, columns of frames and coordinates of xarray are
         reordered to match them.  For a mixture of ``y - mean`` give rows less their mean.
+    covariates : array-like or frame, shape (M,) or (M, P), optional
+        For a mixture of `LinearRegression` with `covariates`: those of the new rows, which are
+        responses.  The density is that of a response given its covariates.
     model : pymc.Model, optional
         The sampled model, by default that of the context.
     var_name : str, optional
@@ -123,7 +128,7 @@ def predict(
     model = model_given(model)
     mixture = mixture_in(model, var_name)
     posterior = recorded_posterior(idata, mixture)
-    rows = read_new(new, mixture, model)
+    rows = read_new(new, mixture, model, covariates)
     reference = (
         None if partition is None else reference_of(partition, *observations_in(model, mixture))
     )
@@ -138,7 +143,7 @@ def predict(
     of_centre: Any = None
     for place, draw in zip(places, draws_of(posterior, mixture, model, places), strict=True):
         if draw.rows is not of_centre:
-            of_centre, centre = draw.rows, column_centres(draw.rows)
+            of_centre, centre = draw.rows, _centre_of(draw.rows, mixture.component)
         n_recorded = len(draw.weights)
         shares = np.zeros((n_recorded, 0))
         if reference is not None:
@@ -146,9 +151,14 @@ def predict(
             labels = None if kept is None else kept[place]
             draw, labels = with_labels(draw, mixture, labels, rng)
             shares = shares_of(counts_shared(labels, len(draw.weights), reference))
-        for where, log_mass in masses_of(draw, mixture, groups, centre):
+        for where, log_mass in masses_of(draw, rows.component, groups, centre):
             average.add(where, log_mass, n_recorded, shares)
     return _as_dataset(average, rows, reference, mixture.name)
+
+
+def _centre_of(rows: Any, component: ComponentFamily) -> np.ndarray:
+    """Return the centre of the observations, with their covariates if they have any."""
+    return column_centres(component.arranged(rows) if component.has_covariates else rows)
 
 
 def _places(posterior: xr.Dataset, num_samples: int | None) -> list[tuple[int, ...]]:

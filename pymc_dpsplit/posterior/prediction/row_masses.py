@@ -5,23 +5,23 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from scipy.special import logsumexp
 
+from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.data.blocks import blocks_of
 from pymc_dpsplit.posterior.trace.draws import MixtureDraw
-from pymc_dpsplit.variables import MixtureVariables
 from pymc_dpsplit.variables.log_density import log_masses
 
 Group = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def masses_of(
-    draw: MixtureDraw, mixture: MixtureVariables, groups: Sequence[Group], centre: np.ndarray
+    draw: MixtureDraw, component: ComponentFamily, groups: Sequence[Group], centre: np.ndarray
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield the masses of the atoms and of the remainder at blocks of rows.
 
     Parameters
     ----------
     draw : MixtureDraw
-    mixture : MixtureVariables
+    component : ComponentFamily
     groups : sequence of tuple
         For each pattern of missing entries the features present, the indices of its rows, and all
         rows (M, D).
@@ -34,7 +34,7 @@ def masses_of(
     log_masses : ndarray of float64, shape (A + 1, m)
         Logarithms; the last row is that of the remainder.
     """
-    component, values, parameters = mixture.component, draw.values, draw.parameters
+    values, parameters = draw.values, draw.parameters
     n_atoms = len(draw.weights)
     for present, where, rows in groups:
         if len(present) == 0:

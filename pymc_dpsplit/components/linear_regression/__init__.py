@@ -1,0 +1,1 @@
+"""Linear regressions with a normal-inverse-gamma prior: family, posterior, predictive, defaults."""

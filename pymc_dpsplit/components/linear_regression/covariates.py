@@ -1,0 +1,69 @@
+"""Covariates of a regression as users give them: an array, a frame or a DataArray."""
+
+from typing import Any
+
+import numpy as np
+
+from pymc_dpsplit.components.arguments import array_of, rows_of
+
+
+def read_covariates(covariates: Any) -> np.ndarray:
+    """Return a copy of covariates as an array.
+
+    Parameters
+    ----------
+    covariates : array-like or frame, shape (N,) or (N, P)
+
+    Returns
+    -------
+    ndarray of float64, shape (N, P)
+        Read-only.
+
+    Raises
+    ------
+    ValueError
+        With one sentence that names the fault and the remedy.
+    """
+    # A frame may have a column of that name.
+    if hasattr(covariates, "owner") and not hasattr(covariates, "columns"):
+        raise ValueError(
+            "covariates are a variable of a model, whose value may change; give an array, or leave "
+            "covariates out and observe rows that hold them before the response."
+        )
+    array, _ = array_of(covariates)
+    row_ndim = 0 if getattr(array, "ndim", 0) == 1 else 1
+    try:
+        rows = np.array(rows_of(covariates, row_ndim), np.float64, order="C")
+    except ValueError as error:
+        # The checks are those of `observed`, whose name is in their messages.
+        message = str(error).replace("observed has", "covariates have")
+        raise ValueError(message.replace("observed is", "covariates are")) from None
+    rows.flags.writeable = False
+    return rows
+
+
+def names_of(covariates: Any, n_covariates: int) -> list[str]:
+    """Return the names of the columns of a frame or DataArray; ``x0``, ``x1``, ... without names.
+
+    Parameters
+    ----------
+    covariates : array-like or frame, shape (N,) or (N, P)
+    n_covariates : int
+        Number of columns P.
+
+    Returns
+    -------
+    list of str
+        Distinct, and none of them ``"intercept"``; otherwise those of an array.
+    """
+    names = getattr(covariates, "columns", None)
+    dims: Any = getattr(covariates, "dims", ())
+    if names is None and len(dims) == 2 and dims[1] in covariates.coords:
+        names = covariates.coords[dims[1]].values
+    name = getattr(covariates, "name", None)
+    if names is None and n_covariates == 1 and isinstance(name, str) and name:
+        names = [name]
+    found = [] if names is None else [str(name) for name in names]
+    if len({*found, "intercept"}) == n_covariates + 1:
+        return found
+    return [f"x{j}" for j in range(n_covariates)]

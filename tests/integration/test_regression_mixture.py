@@ -1,0 +1,168 @@
+"""Mixtures of linear regressions through PyMC: covariates, draws, prediction and refusals."""
+
+import numpy as np
+import pandas as pd
+import pymc as pm
+import pytest
+from matplotlib import pyplot as plt
+from scipy.special import logsumexp
+
+import pymc_dpsplit as dps
+
+N = 24
+_RNG = np.random.default_rng(5)
+X = np.column_stack([np.linspace(-2.0, 2.0, N), _RNG.standard_normal(N)])
+IS_FIRST = np.arange(N) % 2 == 0
+Y = np.where(IS_FIRST, 3.0 + 2.0 * X[:, 0], -3.0 - 2.0 * X[:, 0]) + 0.2 * _RNG.standard_normal(N)
+ROWS = np.column_stack([X, Y])
+FRAME = pd.DataFrame(X, columns=["age", "dose"])
+PRIOR = {"mu0": 0.0, "lambda0": 0.1, "a0": 2.0, "b0": 0.1}
+NEW = pd.DataFrame({"dose": [0.0, 0.0, 0.0], "age": [1.5, 1.5, 1.5]})
+
+
+def declared(observed, *covariates, **options) -> pm.Model:
+    with pm.Model() as model:
+        dps.DPMixture(
+            "y", 1.0, dps.LinearRegression(*covariates, **PRIOR | options), observed=observed
+        )
+    return model
+
+
+def sample(model, draws=40):
+    with model:
+        return pm.sample(
+            draws=draws, tune=40, chains=2, cores=1, random_seed=1, progressbar=False,
+            compute_convergence_checks=False,
+        )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def model():
+    return declared(Y, FRAME)
+
+
+@pytest.fixture(scope="module")
+def idata(model):
+    return sample(model)
+
+
+def test_coefficients_are_named_and_clusters_found(model, idata):
+    beta = idata["posterior"]["y_beta"]
+    assert beta.dims == ("chain", "draw", "y_cluster", "y_coefficient")
+    assert beta["y_coefficient"].values.tolist() == ["intercept", "age", "dose"]
+    labels = dps.point_partition(dps.sample_labels(idata, model=model, random_seed=1)).labels
+    first = np.asarray(labels)[IS_FIRST]
+    assert (first == first[0]).all()
+    assert len(np.unique(labels)) == 2
+    slopes = np.sort(beta.sel(y_coefficient="age")[..., :2].values, axis=-1).mean((0, 1))
+    np.testing.assert_allclose(slopes, [-2.0, 2.0], atol=0.3)
+    assert dps.diagnose(idata, model=model) is not None
+    described = dps.describe_clusters(idata, IS_FIRST.astype(int), model=model)
+    assert described.parameters == ["beta", "sigma"]
+
+
+def test_rows_with_their_covariates_give_the_same_draws(idata):
+    """Through pm.Data, which the other form cannot read."""
+    with pm.Model() as model:
+        data = pm.Data("rows", ROWS)
+        dps.DPMixture("y", 1.0, dps.LinearRegression(**PRIOR), observed=data)
+    same = sample(model)
+    for name in ("y_beta", "y_sigma", "y_n_clusters"):
+        np.testing.assert_allclose(
+            same["posterior"][name].values, idata["posterior"][name].values, rtol=1e-9, atol=1e-9
+        )
+
+
+def test_prediction_of_the_data_is_their_likelihood(model, idata):
+    found = dps.predict(idata, Y, covariates=FRAME, model=model)
+    with model:
+        each = pm.compute_log_likelihood(idata, extend_inferencedata=False, progressbar=False)
+    log_mean = logsumexp(each["y"].values, axis=(0, 1)) - np.log(80)
+    np.testing.assert_allclose(found["log_predictive_density"], log_mean)
+
+
+def test_new_rows_are_assigned_given_their_covariates(model, idata):
+    new = [6.0, -6.0, 60.0]
+    found = dps.predict(
+        idata, new, covariates=NEW, model=model, partition=IS_FIRST.astype(int), random_seed=2
+    )
+    members = found["membership_probability"].sel(y_reference_cluster=1).values
+    assert members[0] > 0.9
+    assert members[1] < 0.1
+    assert found["new_cluster_probability"][2] > 0.9
+    # Columns of the frame are put in the order of the model.
+    plain = dps.predict(idata, new, covariates=NEW[["age", "dose"]].to_numpy(), model=model)
+    np.testing.assert_allclose(found["log_predictive_density"], plain["log_predictive_density"])
+    # The density of the response integrates to one.
+    grid = np.concatenate([-np.geomspace(1e6, 20.0, 4000), np.linspace(-20, 20, 8001)[1:-1],
+                           np.geomspace(20.0, 1e6, 4000)])  # fmt: skip
+    along = dps.predict(
+        idata, grid, covariates=np.tile([1.5, 0.0], (len(grid), 1)), model=model, num_samples=20
+    )
+    assert np.trapezoid(np.exp(along["log_predictive_density"]), grid) == pytest.approx(1, abs=2e-3)
+
+
+def test_responses_are_drawn_for_new_covariates(model, idata):
+    n_rows = idata["posterior"].sizes["y_cluster"]
+    with pm.Model():
+        component = dps.LinearRegression(NEW[["age", "dose"]], **PRIOR)
+        anything = pm.Data("anything", np.zeros(3))
+        dps.DPMixture("y", 1.0, component, observed=anything, max_clusters=n_rows)
+        drawn = pm.sample_posterior_predictive(
+            idata, var_names=["y"], random_seed=1, progressbar=False
+        )
+    y = drawn["posterior_predictive"]["y"].values
+    assert y.shape == (2, 40, 3)
+    # One half of the clusters is at 6, the other at -6; some draws are of new clusters.
+    assert 0.7 < np.mean(np.abs(np.abs(y) - 6.0) < 1.5) < 1.0
+    assert 0.2 < np.mean(y > 0) < 0.8
+    with model:
+        prior = pm.sample_prior_predictive(10, random_seed=1)
+    assert prior["prior_predictive"]["y"].shape == (1, 10, N)
+    assert prior["prior"]["y_beta"].shape[-1] == 3
+
+
+def test_hyperparameters_may_be_variables():
+    with pm.Model() as model:
+        tau = pm.Gamma("tau", 2.0, 2.0)
+        scale = pm.Gamma("scale", 2.0, 2.0)
+        component = dps.LinearRegression(
+            X, mu0=[0.0, 1.0, 0.0], lambda0=tau * np.eye(3), a0=2.0, b0=scale
+        )
+        dps.DPMixture("y", 1.0, component, observed=Y)
+    assert all(np.isfinite(of).all() for of in model.compile_logp(sum=False)(model.initial_point()))
+    with pm.Model():
+        component = dps.LinearRegression(X, **PRIOR | {"lambda0": pm.Gamma("tau", 2.0, 2.0)})
+        with pytest.raises(ValueError, match=r"lambda0 is a variable of shape \(\)"):
+            dps.DPMixture("y", 1.0, component, observed=Y)
+
+
+def test_clusters_are_plotted_over_a_covariate(model, idata):
+    ax = dps.plot_clusters(idata, partition=IS_FIRST.astype(int), over=FRAME["age"])
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("age", "y")
+    drawn = np.vstack([line.get_xydata() for line in ax.lines])
+    np.testing.assert_allclose(np.sort(drawn[:, 0]), X[:, 0])
+    plt.close(ax.figure)
+    with pytest.raises(ValueError, match=r"over has shape \(3,\), but there are 24 observations"):
+        dps.plot_clusters(idata, partition=IS_FIRST.astype(int), over=[1.0, 2.0, 3.0])
+
+
+def test_what_is_not_possible_is_refused(model, idata):
+    with pytest.raises(ValueError, match="new holds responses without covariates"):
+        dps.predict(idata, Y, model=model)
+    with pytest.raises(
+        ValueError, match=r"covariates have shape \(24, 1\), but .* shape \(24, 2\)"
+    ):
+        dps.predict(idata, Y, covariates=X[:, :1], model=model)
+    with pm.Model(), pytest.raises(ValueError, match="cannot be latent, as no step moves covaria"):
+        dps.DPMixture("y", 1.0, dps.LinearRegression(X, **PRIOR), shape=N)
+    with pm.Model():
+        errors = Y - pm.Normal("mean")
+        with pytest.raises(ValueError, match="is no model, as its rows hold covariates"):
+            dps.DPMixture("y", 1.0, dps.LinearRegression(X, **PRIOR), observed=errors)
+    with pytest.raises(ValueError, match="y: covariates have 24 rows, but observed has 23"):
+        declared(Y[1:], X)
+    with pm.Model(), pytest.raises(ValueError, match="covariates are a variable of a model"):
+        dps.LinearRegression(pm.Data("x", X), **PRIOR)
+    with pytest.raises(ValueError, match="depends on its covariates"):
+        dps.density(idata, model=model)
