@@ -65,6 +65,7 @@ ROOMS: dict[str, set[str]] = {
     "density": {"trace"},
     "plots": {"trace", "partitions", "diagnostics", "description", "density"},
     "comparison": {"trace", "diagnostics"},
+    "extension": {"trace"},
 }
 
 _NUMERICS = {"numpy", "numba", "scipy"}
