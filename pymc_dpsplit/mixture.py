@@ -17,6 +17,7 @@ from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.variables import MissingEntries, MixtureRows, RandomMeasure
 from pymc_dpsplit.variables.dims import (
     add_names,
+    by_dims,
     checked_dims,
     entries_of,
     feature_dims,
@@ -154,6 +155,7 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
     names = Names() if isinstance(observed, Variable) else names_in(observed)
     dims = entries_of(dims)
     try:
+        observed, dims = by_dims(observed, dims)
         _check_component(component)
         data = _checked_data(observed, component, shape, dims, model)
         component = data.component
