@@ -17,7 +17,7 @@ from scipy.special import gammaln
 import pymc_dpsplit as dps
 from pymc_dpsplit import sampler
 from pymc_dpsplit.posterior.extension.last_draws import last_draws
-from pymc_dpsplit.step import chain_start, dp_split_merge
+from pymc_dpsplit.step import chain_start
 from pymc_dpsplit.variables import find_mixtures
 from tests.support.datasets import DATASETS
 from tests.support.exact_traces import exact_trace
@@ -63,9 +63,7 @@ def exact_draws(rng: np.random.Generator) -> xr.DataTree:
         part = trace["posterior"].to_dataset().rename(chain="draw", draw="chain")
         parts.append(part.assign(which=(("chain", "draw"), np.full((n_chains, 1), which))))
     posterior = xr.concat(parts, dim="chain", data_vars="all", join="outer")
-    return xr.DataTree.from_dict(
-        {"posterior": posterior.assign_coords(chain=np.arange(N_CHAINS))}
-    )
+    return xr.DataTree.from_dict({"posterior": posterior.assign_coords(chain=np.arange(N_CHAINS))})
 
 
 def with_new_alpha(point: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
@@ -134,19 +132,4 @@ def test_other_start_is_caught(
     broken: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(chain_start.sampler, "start_from_measure", broken)
-    assert p_value(continued(rng)) < LEVEL
-
-
-@pytest.mark.control
-def test_labels_of_another_alpha_are_caught(
-    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    start = chain_start.first_state
-
-    def stale(mixture: Any, options: Any, conditioning: Any, *rest: Any) -> sampler.ChainState:
-        *shift_and_point, target, generator = rest
-        other = target._replace(law=target.law._replace(strength=ALPHAS[1]))
-        return start(mixture, options, conditioning, *shift_and_point, other, generator)
-
-    monkeypatch.setattr(dp_split_merge, "first_state", stale)
     assert p_value(continued(rng)) < LEVEL

@@ -71,7 +71,7 @@ def test_new_draws_follow_the_old(
     xr.testing.assert_identical(idata["posterior"].to_dataset(), before)
     # The same seed gives the same draws, but not those of pm.sample.
     again = extended(idata, model)
-    xr.testing.assert_identical(again["posterior"].to_dataset(), found["posterior"].to_dataset())
+    xr.testing.assert_equal(again["posterior"].to_dataset(), found["posterior"].to_dataset())
     new = found["posterior"]["x_new_weight"].to_numpy()
     assert len(np.unique(new)) == new.size
 
@@ -175,7 +175,8 @@ def with_more() -> xr.DataTree:
 
 def crowded() -> xr.DataTree:
     posterior = drawn()["posterior"].to_dataset()
-    return xr.DataTree.from_dict({"posterior": posterior.assign(x_n_clusters=posterior["x_n_clusters"] + 9)})
+    counts = posterior["x_n_clusters"] + 9
+    return xr.DataTree.from_dict({"posterior": posterior.assign(x_n_clusters=counts)})
 
 
 REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
@@ -209,9 +210,9 @@ def test_models_without_the_mixture_are_refused() -> None:
         pm.Normal("mu")
     with pytest.raises(ValueError, match="model has no mixture"):
         dps.extend(drawn(), plain)
-    with pytest.raises(ValueError, match="more draws|shape"):
+    with pytest.raises(ValueError, match="x_weights has shape"):
         dps.extend(drawn(), model_of(ROWS, max_clusters=3))
-    with pytest.raises(ValueError, match="alpha is 1e.06 in a draw of idata"):
+    with pytest.raises(ValueError, match="so labels given the stored clusters need"):
         dps.extend(drawn(), model_of(alpha=1e6))
 
 

@@ -130,7 +130,8 @@ def extend(
         **{**kwargs, "dpsplit": _options(kwargs.get("dpsplit", {}), idata, model)},
     )
     extended, left_out = joined(idata, more)
-    _LOG.info(_what_was_done(len(starts), tune, left_out, model))
+    if not kwargs.get("quiet"):
+        _LOG.info(_what_was_done(len(starts), tune, left_out, model))
     if compute_convergence_checks:
         log_warnings(mcmc.run_convergence_checks(extended, model))
     return extended

@@ -131,4 +131,3 @@ def _refuse_dropped(last: xr.Dataset, mixture: MixtureVariables) -> None:
             f"the largest {kept} were recorded; sample anew with max_clusters={int(counts.max())} "
             "or more."
         )
-
