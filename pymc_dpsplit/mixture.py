@@ -79,7 +79,7 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
         Component family with the hyperparameters of its base measure, for instance `MvNormal`.
         Hyperparameters that are PyMC variables or expressions are sampled with the rest of the
         model.
-    observed : array-like, pm.Data or expression, optional
+    observed : array-like, pm.Data, pymc.dims.Data or expression, optional
         One observation per row: shape (N,) for a family of scalars such as `Normal`, otherwise
         (N, D); counts and codes are whole numbers, converted to floats.  NumPy, pandas, polars,
         xarray or nested lists; `numpy.memmap`, Zarr and HDF5, see the notes; a SciPy sparse matrix
