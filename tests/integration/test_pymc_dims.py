@@ -46,3 +46,14 @@ def test_data_less_a_mean_are_refused() -> None:
         slope = pmd.Normal("slope")
         with pytest.raises(ValueError, match=r"x: observed is an expression of pymc\.dims that"):
             dps.DPMixture("x", 1.0, dps.Normal(0, 0.1, 2, 1), observed=data - slope)
+
+
+def test_latent_mixture_under_a_likelihood_of_dims() -> None:
+    with pm.Model(coords={"group": range(6)}):
+        b = dps.DPMixture("b", 1.0, dps.Normal(0, 0.1, 2, 1), dims="group")
+        mu, seen = (pmd.as_xtensor(of, dims=("group",)) for of in (b, ROWS))
+        pmd.Normal("y", mu=mu, sigma=0.5, observed=seen)
+        idata = pm.sample(**SAMPLING)
+    # Rows are moved by NUTS alone: which factor is of which row is not known.
+    assert not idata["sample_stats"]["b_exchanged"].any()
+    assert len(np.unique(idata["posterior"]["b"])) > 6
