@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from pymc_dpsplit.posterior.density.density import density
     from pymc_dpsplit.posterior.description.describe_clusters import describe_clusters
     from pymc_dpsplit.posterior.diagnostics.diagnose import diagnose
+    from pymc_dpsplit.posterior.extension.extend import extend
     from pymc_dpsplit.posterior.partitions.credible_ball import credible_ball
     from pymc_dpsplit.posterior.partitions.partition_uncertainty import partition_uncertainty
     from pymc_dpsplit.posterior.partitions.point_partition import point_partition
@@ -97,6 +98,7 @@ __all__ = [
     "dp_means",
     "dp_means_penalty",
     "elicit_alpha",
+    "extend",
     "find_map",
     "finite_mixture",
     "loo",
@@ -131,6 +133,7 @@ _MODULE_OF = {
     "dp_means": "estimates.dp_means",
     "dp_means_penalty": "estimates.dp_means",
     "elicit_alpha": "prior.elicit",
+    "extend": "posterior.extension.extend",
     "find_map": "estimates.map_partition",
     "finite_mixture": "finite.finite_mixture",
     "loo": "posterior.prediction.loo",

@@ -18,6 +18,7 @@ from pymc_dpsplit.components.unmoved_rows import what_no_step_moves
 from pymc_dpsplit.variables import MissingEntries, MixtureRows, RandomMeasure
 from pymc_dpsplit.variables.dims import (
     add_names,
+    by_dims,
     checked_dims,
     entries_of,
     feature_dims,
@@ -79,7 +80,7 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
         Component family with the hyperparameters of its base measure, for instance `MvNormal`.
         Hyperparameters that are PyMC variables or expressions are sampled with the rest of the
         model.
-    observed : array-like, pm.Data or expression, optional
+    observed : array-like, pm.Data, pymc.dims.Data or expression, optional
         One observation per row: shape (N,) for a family of scalars such as `Normal`, otherwise
         (N, D); counts and codes are whole numbers, converted to floats.  NumPy, pandas, polars,
         xarray or nested lists; `numpy.memmap`, Zarr and HDF5, see the notes; a SciPy sparse matrix
@@ -163,6 +164,7 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
     names = Names() if isinstance(observed, Variable) else names_in(observed)
     dims = entries_of(dims)
     try:
+        observed, dims = by_dims(observed, dims)
         _check_component(component)
         data = _checked_data(observed, component, shape, dims, model)
         component = data.component

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_dpsplit.components.nonconjugate.compiled_prior import CompiledPrior
+from pymc_dpsplit.components.nonconjugate.compiled_prior import CompiledPrior, keep_parameters
 from pymc_dpsplit.moves.cluster_order import cluster_order
 from pymc_dpsplit.moves.conjugate import CONJUGATE
 from pymc_dpsplit.moves.family_moves import FamilyMoves
@@ -17,6 +17,7 @@ from pymc_dpsplit.moves.nonconjugate.iterations import NONCONJUGATE
 from pymc_dpsplit.moves.partition_law import breaks_sticks, most_clusters
 from pymc_dpsplit.moves.start import draw_n_start
 from pymc_dpsplit.moves.sweep.assignment import strip_count
+from pymc_dpsplit.moves.sweep.redraw import redraw_labels
 from pymc_dpsplit.moves.sweep.threaded_sweep import threaded_sweep
 from pymc_dpsplit.moves.target import Target as Target
 
@@ -103,6 +104,60 @@ def resume(target: Target, labels: np.ndarray) -> ChainState:
     """
     own = np.ascontiguousarray(labels, dtype=np.int32)
     return ChainState(own, moves_of(target.prior).gather(target, own, int(own.max()) + 1))
+
+
+def resume_with_atoms(target: Target, labels: np.ndarray, params: np.ndarray) -> ChainState:
+    """Compute the state of a chain from its labels and the atoms that these refer to.
+
+    Parameters
+    ----------
+    target : Target
+    labels : ndarray of int, shape (N,)
+        Rows of `params`.
+    params : ndarray of float64, shape (A, P)
+        Kept by families that are not conjugate; others draw their parameters anew.
+
+    Returns
+    -------
+    ChainState
+    """
+    used, own = np.unique(labels, return_inverse=True)
+    state = resume(target, own)
+    renumbered = np.full(len(params), -1, np.int64)
+    renumbered[used] = np.arange(len(used))
+    keep_parameters(target.prior, params, renumbered, state.stats)
+    return state
+
+
+def start_from_measure(
+    target: Target,
+    rng: np.random.Generator,
+    log_alone: np.ndarray,
+    log_weights: np.ndarray,
+    log_rest: float,
+    params: np.ndarray,
+) -> ChainState:
+    """Draw the labels of all observations given a random measure, docs/method.md, section 5.
+
+    Parameters
+    ----------
+    target : Target
+    rng : numpy.random.Generator
+    log_alone : ndarray of float64, shape (N,)
+        Log prior predictive densities, see `moves.sweep.density.log_density_alone`.
+    log_weights : ndarray of float64, shape (K,)
+    log_rest : float
+        Log weight of the remainder.
+    params : ndarray of float64, shape (K, P)
+
+    Returns
+    -------
+    ChainState
+    """
+    labels = np.empty(target.data.shape[0], np.int32)
+    moves_of(target.prior).prepare(target)
+    _, atoms = redraw_labels(target, labels, rng, log_alone, log_weights, log_rest, params)
+    return resume_with_atoms(target, labels, atoms)
 
 
 class Schedule(NamedTuple):

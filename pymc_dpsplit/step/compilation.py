@@ -23,6 +23,7 @@ from pymc_dpsplit.moves.conjugate import CONJUGATE
 from pymc_dpsplit.moves.measure import draw_measure
 from pymc_dpsplit.moves.nonconjugate.iterations import NONCONJUGATE
 from pymc_dpsplit.moves.partition import log_joint
+from pymc_dpsplit.moves.sweep.redraw import redraw_labels
 from pymc_dpsplit.pymc_hooks.wrap import wrap
 from pymc_dpsplit.step.dp_split_merge import DPSplitMerge
 from pymc_dpsplit.step.progress_bar import PlainColumn
@@ -85,8 +86,11 @@ def stages_of(step: DPSplitMerge) -> frozenset[Callable[..., Any]]:
         Python functions of the kernels.
     """
     moves = NONCONJUGATE if step._keeps_parameters else CONJUGATE
-    chosen = {step.options.kernel} | ({sampler.GREEDY} if step.options.kernel == "exact" else set())
+    continues = step.options.continues
+    is_greedy = step.options.kernel == "exact" and not continues
+    chosen = {step.options.kernel} | ({sampler.GREEDY} if is_greedy else set())
     kernels = *moves.start_kernels, draw_measure, log_joint
+    kernels += (redraw_labels,) if continues and not step.mixture.is_labelled else ()
     kernels += tuple(moves.kernels[name].iterate for name in chosen)
     return frozenset(getattr(kernel, "py_func", kernel) for kernel in kernels)
 

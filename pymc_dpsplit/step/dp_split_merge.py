@@ -21,8 +21,8 @@ from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
 from pymc_dpsplit.data.blocks import column_centres, column_means
 from pymc_dpsplit.kernels.threads import new_pool
 from pymc_dpsplit.moves.partition_law import dirichlet_process
-from pymc_dpsplit.moves.start import draw_n_start
 from pymc_dpsplit.step.chain_memory import DPSplitMergeState
+from pymc_dpsplit.step.chain_start import first_state
 from pymc_dpsplit.step.concentration_move import move_concentration
 from pymc_dpsplit.step.intercept_move import move_intercepts
 from pymc_dpsplit.step.joint_label_row_update import (
@@ -109,6 +109,9 @@ class DPSplitMerge(BlockedStep):
         0 makes one such update of each incomplete row.
     keep_labels : bool
         Store the labels of every draw in ``sample_stats`` as ``{name}_labels``.
+    continues : bool
+        The initial values are a whole draw of a chain, which `extend` gives.  The labels are
+        drawn given its measure, unless they are variables, and no tuning draw is greedy.
 
     Notes
     -----
@@ -173,6 +176,7 @@ class DPSplitMerge(BlockedStep):
         start_labels: Any = None,
         exchanges: int = 10,
         keep_labels: bool = False,
+        continues: bool = False,
     ) -> None:
         del blocked
         model = model_of_context(model)
@@ -185,6 +189,7 @@ class DPSplitMerge(BlockedStep):
             getattr(start_labels, "labels", start_labels),
             exchanges,
             keep_labels,
+            continues,
         )
         (self.mixture,) = mixtures_of(vars, model)
         refuse_dependents(self.mixture, model)
@@ -196,6 +201,8 @@ class DPSplitMerge(BlockedStep):
         point = checked_point(initial_point, model)
         refuse_impossible(self._evaluator, model, point)
         self.mixture.labels_in(point)
+        if continues:
+            self.mixture.measure_in(point)
         rows = self._evaluator.read(point).rows
         self._centre(column_centres(rows))
         self.options.refuse_start_of_other_length(self.mixture.name, rows.shape[0])
@@ -268,7 +275,7 @@ class DPSplitMerge(BlockedStep):
         if not self._evaluator.rows_are_fixed:
             self._centre(column_means(conditioning.rows))
         target = self._target_of(conditioning)
-        state = self._chain_state(target, point)
+        state = self._chain_state(target, conditioning, point)
         schedule = self._scheduled(target, state)
         state, counts = sampler.advance(
             self._form(), target, state, self.rng, schedule, self._threads()
@@ -360,30 +367,20 @@ class DPSplitMerge(BlockedStep):
         return values
 
     def _chain_state(
-        self, target: sampler.Target, point: dict[str, np.ndarray]
+        self, target: sampler.Target, conditioning: Conditioning, point: dict[str, np.ndarray]
     ) -> sampler.ChainState:
         """State of the chain: that of the previous draw, or a new start."""
+        if self.labels is None:
+            given = self.mixture, self.options, conditioning, self._shift, point
+            return first_state(*given, target, self.rng)
         goes_on = self._evaluator.rows_are_fixed or self._keeps_parameters
-        if self.labels is not None and goes_on and self.cluster_stats is not None:
+        if goes_on and self.cluster_stats is not None:
             return sampler.ChainState(self.labels, self.cluster_stats)
-        labels = self._first_labels(point) if self.labels is None else self.labels
-        if labels is not None:
-            return sampler.resume(target, labels)
-        n_start = self.options.start_clusters or self.mixture.count_in(point) or None
-        if n_start is None and self.mixture.needs_all_rows:
-            n_start = min(draw_n_start(self.rng, target.data.shape[0]), self.mixture.max_clusters)
-        return sampler.start(target, self.rng, n_start)
-
-    def _first_labels(self, point: dict[str, np.ndarray]) -> np.ndarray | None:
-        """Labels to start from, if the user gave them."""
-        labels = self.options.start_labels
-        if labels is None:
-            labels = self.mixture.labels_in(point)
-        return None if labels is None else np.unique(labels, return_inverse=True)[1]
+        return sampler.resume(target, self.labels)
 
     def _form(self) -> str:
-        is_greedy = self.n_done < min(self.n_tune // 3, _MOST_GREEDY_DRAWS)
-        is_greedy = is_greedy and self.options.kernel == "exact"
+        is_early = self.n_done < min(self.n_tune // 3, _MOST_GREEDY_DRAWS)
+        is_greedy = is_early and self.options.kernel == "exact" and not self.options.continues
         return sampler.GREEDY if is_greedy else self.options.kernel
 
     def _scheduled(self, target: sampler.Target, state: sampler.ChainState) -> sampler.Schedule:

@@ -25,6 +25,7 @@ class Options:
     start_labels: np.ndarray | None
     exchanges: int
     keep_labels: bool
+    continues: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.kernel, str) or self.kernel not in sampler.KERNELS:
@@ -41,10 +42,17 @@ class Options:
                 raise ValueError(
                     "start_labels is not a vector of integers; give a cluster for each observation."
                 )
-        if not isinstance(self.keep_labels, bool | np.bool_):
-            raise ValueError(
-                f"keep_labels={shown(self.keep_labels)} is neither; give True or False."
-            )
+        for name in ("keep_labels", "continues"):
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                raise ValueError(
+                    f"{name}={shown(getattr(self, name))} is neither; give True or False."
+                )
+        for name in ("start_clusters", "start_labels"):
+            if self.continues and getattr(self, name) is not None:
+                raise ValueError(
+                    f"{name} is given, but a chain that continues starts from the draw in "
+                    f"initvals; leave {name} out."
+                )
 
     def refuse_start_of_other_length(self, name: str, n_obs: int) -> None:
         """Raise ValueError if `start_labels` does not have one label per observation.

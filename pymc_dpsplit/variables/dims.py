@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from pymc.model import Model
+from pymc.pytensorf import rvs_in_graph
 from pytensor.graph.basic import Variable
 
 from pymc_dpsplit.components.arguments import shown
@@ -20,6 +21,49 @@ def entries_of(dims: Any) -> tuple[Any, ...] | None:
     is_several = isinstance(dims, Iterable) and np.iterable(dims)  # an array of no axes is not
     is_one = isinstance(dims, str | bytes | Variable) or not is_several
     return None if dims is None else (dims,) if is_one else tuple(dims)
+
+
+def without_dims(value: Any) -> Any:
+    """Return a variable of `pymc.dims` as a plain tensor, and anything else as it is."""
+    return value if dims_of(value) is None else value.values
+
+
+def dims_of(value: Any) -> tuple[str, ...] | None:
+    """Return the names of the axes of a variable of `pymc.dims`, None for anything else."""
+    return getattr(getattr(value, "type", None), "dims", None)
+
+
+def by_dims(observed: Any, dims: tuple[Any, ...] | None) -> tuple[Any, tuple[Any, ...] | None]:
+    """Return data of `pymc.dims` as a plain tensor with its axes in the order of `dims`.
+
+    Parameters
+    ----------
+    observed : array-like or variable
+        What is not of `pymc.dims` is returned as it is.
+    dims : tuple, optional
+        By default those of the variable.
+
+    Returns
+    -------
+    observed : array-like or TensorVariable
+    dims : tuple or None
+
+    Raises
+    ------
+    ValueError
+        If the variable depends on variables of the model.
+    """
+    own = dims_of(observed)
+    if own is None:
+        return observed, dims
+    if rvs_in_graph(observed):
+        raise ValueError(
+            "observed is an expression of pymc.dims that depends on variables of the model, which "
+            "cannot be split into data and mean; give data.values - mean.values."
+        )
+    if dims is not None and sorted(map(str, dims)) == sorted(own):
+        observed = observed.transpose(*dims)
+    return observed.values, own if dims is None else dims
 
 
 def checked_dims(

@@ -11,6 +11,7 @@ from pytensor.graph.traversal import ancestors, graph_inputs
 from pytensor.tensor.shape import specify_shape
 
 from pymc_dpsplit.components.component_family import ComponentFamily
+from pymc_dpsplit.variables.dims import without_dims
 
 
 def checked_hyperparameters(
@@ -85,7 +86,7 @@ def foreign_rvs(value: Variable, model: Model) -> set[Variable]:
 def as_real_tensor(key: str, value: Any) -> Any:
     """Return a variable as a tensor of real numbers."""
     try:
-        tensor: Any = pt.as_tensor(value)
+        tensor: Any = pt.as_tensor(without_dims(value))
     except (TypeError, ValueError, NotImplementedError):  # a generator of random numbers, say
         tensor = None
     kind = getattr(getattr(tensor, "type", None), "dtype", type(value).__name__)

@@ -26,6 +26,7 @@ from pytensor.tensor.shape import Reshape, Shape, Shape_i, SpecifyShape
 from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor
 from pytensor.tensor.symbolic import TensorSymbolicOp
 
+from pymc_dpsplit.variables.dims import without_dims
 from pymc_dpsplit.variables.fixed_values import FixedValues
 from pymc_dpsplit.variables.lookup import MixtureVariables
 from pymc_dpsplit.variables.owned_terms import ConditionalTerm
@@ -186,7 +187,7 @@ def _evaluate_around(
     values = list(model.value_vars)
     function = pytensor_function(
         values,
-        [*(var.shape for var in shaped), *fixed],  # type: ignore[attr-defined]
+        [*(without_dims(var).shape for var in shaped), *fixed],
         mode="FAST_COMPILE",
         on_unused_input="ignore",
     )

@@ -23,6 +23,9 @@ from pymc_dpsplit.variables.measure import (
 from pymc_dpsplit.variables.missing import MissingEntries
 from pymc_dpsplit.variables.rows import MixtureRows, centred_rows
 
+# By how much the weights of a draw may miss one: traces may have been stored in float32.
+_MEASURE_ROUNDING = 1e-3
+
 
 @dataclass(frozen=True)
 class MixtureVariables:
@@ -179,6 +182,43 @@ class MixtureVariables:
                 f"{self.value_names['n_clusters']}, the number of clusters to start from."
             )
         return n_clusters
+
+    def measure_in(
+        self, point: Mapping[str, np.ndarray]
+    ) -> tuple[np.ndarray, float, dict[str, np.ndarray]]:
+        """Return the random measure in a point that is a draw of a chain.
+
+        Parameters
+        ----------
+        point : mapping
+            Point of the model.
+
+        Returns
+        -------
+        weights : ndarray of float64, shape (K,)
+        log_rest : float
+            Logarithm of the weight of the remainder.
+        parameters : dict
+            Name to ndarray (K, ...).
+
+        Raises
+        ------
+        ValueError
+            If the point holds no measure, or not all of its clusters.
+        """
+        of = {role: point[name] for role, name in self.value_names.items()}
+        n_clusters, new_weight = int(of["n_clusters"]), float(of["new_weight"])
+        weights = np.asarray(of["weights"][:n_clusters], np.float64)
+        parameters = {key: np.asarray(of[key])[:n_clusters] for key in self.component.parameters}
+        log_rest = new_weight if self.log_new_weight else float(np.log(new_weight))
+        is_whole = 0 < n_clusters <= self.max_clusters
+        is_whole = is_whole and abs(weights.sum() + math.exp(log_rest) - 1.0) < _MEASURE_ROUNDING
+        if not (is_whole and all(np.isfinite(value).all() for value in parameters.values())):
+            raise ValueError(
+                f"{self.name}: initvals holds no whole draw of the mixture, from which a chain "
+                "could continue; give dps.extend the trace, or leave continues out."
+            )
+        return weights, log_rest, parameters
 
     def labels_in(self, point: Mapping[str, np.ndarray]) -> np.ndarray | None:
         """Return the labels that the user set in an initial point, or None.

@@ -66,6 +66,7 @@ ROOMS: dict[str, set[str]] = {
     "density": {"trace"},
     "plots": {"trace", "partitions", "diagnostics", "description", "density"},
     "comparison": {"trace", "diagnostics", "prediction"},
+    "extension": {"trace"},
 }
 
 _NUMERICS = {"numpy", "numba", "scipy"}

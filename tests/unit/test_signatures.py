@@ -35,6 +35,7 @@ OTHERS = {
     "dp_means",
     "dp_means_penalty",
     "elicit_alpha",
+    "extend",
     "find_map",
     "finite_mixture",
     "plot_cluster_parameters",

@@ -159,7 +159,8 @@ def conditionings_of(
     evaluator = evaluator_of_draws(mixture, model, [str(name) for name in posterior.data_vars])
     columns = {name: as_variable(posterior[name], model) for name in evaluator.inputs}
     for place in places:
-        yield evaluator.read({name: column[place] for name, column in columns.items()})
+        # Compiled functions take arrays, not the scalars of NumPy.
+        yield evaluator.read({name: np.asarray(column[place]) for name, column in columns.items()})
 
 
 def has_dropped(posterior: xr.Dataset, name: str) -> bool:

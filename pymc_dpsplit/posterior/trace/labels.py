@@ -245,11 +245,7 @@ def redraw(draw: MixtureDraw, mixture: MixtureVariables, rng: np.random.Generato
     ValueError
         If alpha is so large that the sticks would fill the memory.
     """
-    if draw.alpha > _MOST_ALPHA:
-        raise ValueError(
-            f"alpha is {draw.alpha:g} in a draw of idata, so labels given the stored clusters "
-            'need millions of other atoms; sample with dpsplit={"keep_labels": True}.'
-        )
+    refuse_too_many_atoms(draw.alpha, 'sample with dpsplit={"keep_labels": True}')
     component = mixture.component
     shift, data = column_centres(draw.rows), component.arranged(draw.rows)
     prior = component.prior(draw.values, shift)
@@ -267,6 +263,26 @@ def redraw(draw: MixtureDraw, mixture: MixtureVariables, rng: np.random.Generato
         with_values(component, draw.values).pack(draw.parameters, shift),
     )
     return Redrawn(labels, log_weights, params, shift)
+
+
+def refuse_too_many_atoms(alpha: float, remedy: str) -> None:
+    """Refuse an alpha for which the sticks of the remainder would fill the memory.
+
+    Parameters
+    ----------
+    alpha : float
+    remedy : str
+        End of the message.
+
+    Raises
+    ------
+    ValueError
+    """
+    if alpha > _MOST_ALPHA:
+        raise ValueError(
+            f"alpha is {alpha:g} in a draw of idata, so labels given the stored clusters need "
+            f"millions of other atoms; {remedy}."
+        )
 
 
 def _as_labels(

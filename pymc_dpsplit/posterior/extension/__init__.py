@@ -1,0 +1,1 @@
+"""More draws of the chains of a trace."""

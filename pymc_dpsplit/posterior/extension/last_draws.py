@@ -1,0 +1,133 @@
+"""The last draw of every chain of a trace, as values from which a chain can go on."""
+
+import numpy as np
+import xarray as xr
+from pymc.model import Model
+from pytensor.compile.sharedvalue import SharedVariable
+
+from pymc_dpsplit.data.blocks import blocks_of
+from pymc_dpsplit.posterior.trace.declared import as_variable, kept_rows
+from pymc_dpsplit.posterior.trace.draws import draws_of
+from pymc_dpsplit.posterior.trace.groups import find_group, find_labels, group_of
+from pymc_dpsplit.posterior.trace.labels import refuse_other_data, refuse_too_many_atoms
+from pymc_dpsplit.posterior.trace.places import all_places
+from pymc_dpsplit.posterior.trace.recorded import counts_of
+from pymc_dpsplit.variables import MixtureVariables, find_mixtures
+from pymc_dpsplit.variables.observed import values_of
+
+
+def last_draws(idata: xr.DataTree, model: Model) -> list[dict[str, np.ndarray]]:
+    """Return the values of all free variables in the last draw of every chain.
+
+    Parameters
+    ----------
+    idata : DataTree
+    model : pymc.Model
+
+    Returns
+    -------
+    list of dict
+        Name of variable to ndarray, one dict for each chain.
+
+    Raises
+    ------
+    ValueError
+        If the trace is of another model or of other data, lacks a free variable or draws between
+        those that it holds, or does not hold all clusters of a last draw.
+    """
+    mixtures = find_mixtures(model)
+    if not mixtures:
+        raise ValueError(
+            "model has no mixture, and only those with one can be extended; give the model of a "
+            "DPMixture with which idata was sampled."
+        )
+    posterior = group_of(idata, "posterior")
+    _refuse_other_variables(posterior, model)
+    _refuse_gaps(posterior)
+    _refuse_other_values(idata, model)
+    last = posterior.isel(draw=[-1])
+    for mixture in mixtures.values():
+        refuse_other_data(idata, mixture, find_labels(idata, mixture.name))
+        _refuse_dropped(last, mixture)
+        for draw in draws_of(last, mixture, model, all_places(last)):
+            refuse_too_many_atoms(draw.alpha, "sample anew, with more draws")
+    columns = {str(rv.name): as_variable(last[rv.name], model)[:, 0] for rv in model.free_RVs}
+    for mixture in mixtures.values():
+        # A weight that underflowed has no logarithm.
+        rest = columns[f"{mixture.name}_new_weight"]
+        np.maximum(rest, np.finfo(np.float64).tiny, out=rest)
+    return [
+        {name: np.asarray(column[chain]) for name, column in columns.items()}
+        for chain in range(posterior.sizes["chain"])
+    ]
+
+
+def _refuse_other_variables(posterior: xr.Dataset, model: Model) -> None:
+    """Refuse a trace that lacks a free variable, or holds variables that the model lacks."""
+    for rv in model.free_RVs:
+        if rv.name not in posterior:
+            raise ValueError(
+                f"the posterior group holds no {rv.name}, from which a chain could go on; give the "
+                "trace of this model, sampled without var_names=."
+            )
+    known = {str(variable.name) for variable in model.unobserved_RVs}
+    for name in posterior.data_vars:
+        if name not in known:
+            raise ValueError(
+                f"the posterior group holds {name}, of which the model can make no more draws; "
+                "drop it, or give the model with which idata was sampled."
+            )
+
+
+def _refuse_gaps(posterior: xr.Dataset) -> None:
+    """Refuse draws that are not consecutive: more of them would be spaced otherwise."""
+    draws = posterior["draw"].to_numpy()
+    if draws.dtype.kind not in "iu" or (np.diff(draws) != 1).any():
+        raise ValueError(
+            "the draws of idata are not consecutive, so that more of them would be spaced "
+            "otherwise; give the trace before draws were selected."
+        )
+
+
+def _refuse_other_values(idata: xr.DataTree, model: Model) -> None:
+    """Refuse a trace of which a variable was observed, or data were given, with other values."""
+    observed = {str(rv.name): model.rvs_to_values[rv] for rv in model.observed_RVs}
+    given = {
+        str(variable.name): variable
+        for variable in model.data_vars
+        if isinstance(variable, SharedVariable)
+    }
+    for group, variables in (("observed_data", observed), ("constant_data", given)):
+        recorded = find_group(idata, group)
+        for name, variable in variables.items():
+            known = values_of(variable)
+            if recorded is None or name not in recorded or not isinstance(known, np.ndarray):
+                continue
+            if _differ(recorded[name].to_numpy(), known):
+                raise ValueError(
+                    f"{name} has other values in idata than in the model; give the model with the "
+                    "data with which idata was sampled."
+                )
+
+
+def _differ(recorded: np.ndarray, known: np.ndarray) -> bool:
+    if recorded.shape != known.shape:
+        return True
+    if recorded.dtype.kind not in "fiub" or known.dtype.kind not in "fiub":
+        return False
+    # A trace may be stored with fewer digits.
+    return not all(
+        np.allclose(recorded[block], known[block], rtol=1e-5, equal_nan=True)
+        for block in blocks_of(known.shape)
+    )
+
+
+def _refuse_dropped(last: xr.Dataset, mixture: MixtureVariables) -> None:
+    """Refuse last draws with clusters that the trace does not record."""
+    counts, kept = counts_of(last, mixture.name), kept_rows(last, mixture.name)
+    if int(counts.max()) > kept:
+        raise ValueError(
+            f"the last draws of {mixture.name} have up to {int(counts.max())} clusters, of which "
+            f"the largest {kept} were recorded; sample anew with max_clusters={int(counts.max())} "
+            "or more."
+        )
