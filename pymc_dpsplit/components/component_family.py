@@ -35,11 +35,9 @@ class ComponentFamily(ABC):
         0 if one observation is a scalar, 1 if it is a vector of D features.
     most_precise_count : float
         For discrete families: counts up to it have log densities of nine digits.
-    is_discrete, is_bounded : bool
-        Whether observations are whole numbers, or are restricted to a part of the real line.  No
-        other step method can move such rows, so they can neither be latent nor have a mean.
-    holds_covariates : bool
-        Whether rows have covariates, on which the family conditions; the same holds for them.
+    is_discrete, is_bounded, holds_covariates : bool
+        Whether observations are whole numbers, are restricted to a part of the real line, or have
+        covariates.  No other step moves such rows: they can neither be latent nor have a mean.
     reads_sparse : bool
         Whether observations may be `SparseRows`.
     takes_categories : bool
@@ -135,9 +133,8 @@ class ComponentFamily(ABC):
 
     def what_no_step_moves(self) -> str:
         """Return what rows hold that keeps them from being latent or having a mean, or ""."""
-        if self.is_discrete:
-            return "whole numbers"
-        return "bounded numbers" if self.is_bounded else "covariates" * self.holds_covariates
+        bounded = "bounded numbers" if self.is_bounded else "covariates" * self.holds_covariates
+        return "whole numbers" if self.is_discrete else bounded
 
     def support_point(self, means: np.ndarray) -> np.ndarray:
         """Return a legal row (D,) near the means of the features (D,)."""
@@ -145,8 +142,6 @@ class ComponentFamily(ABC):
 
     def validate_rows(self, rows: Any) -> "ComponentFamily":
         """Check that rows are in the support of the family; return the family adapted to them.
-
-        The default accepts all rows.
 
         Parameters
         ----------
@@ -156,7 +151,7 @@ class ComponentFamily(ABC):
         Returns
         -------
         ComponentFamily
-            `self`, or a copy with properties inferred from the rows, such as numbers of categories.
+            By default `self`, which accepts all rows; or a copy with properties inferred from them.
 
         Raises
         ------
@@ -379,11 +374,6 @@ class ComponentFamily(ABC):
         ----------
         features : ndarray of int, shape (D',)
             Distinct features, ascending.
-
-        Returns
-        -------
-        ComponentFamily
-            By default itself.
         """
         return self
 
