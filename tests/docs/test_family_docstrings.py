@@ -29,7 +29,7 @@ def test_docstring_names_the_trace_and_from_data(family: Any) -> None:
 
 
 def test_most_families_have_declared_parameters() -> None:
-    assert sum(bool(getattr(family, "parameters", None)) for family in FAMILIES) == 15
+    assert sum(bool(getattr(family, "parameters", None)) for family in FAMILIES) == 16
 
 
 def test_what_is_left_out_is_found() -> None:

@@ -66,9 +66,10 @@ class LinearRegression(ComponentFamily):
 
     Notes
     -----
-    The parameters of a cluster are ``beta`` (C,) and ``sigma``.  Covariates may be collinear or
-    constant, as the prior is proper.  Missing entries, latent mixtures and data less a mean of
-    other variables are refused.
+    In the trace of a mixture ``x`` are ``x_beta`` (K, C), the coefficients, and ``x_sigma`` (K,),
+    the standard deviations of the errors.  `from_data` chooses all hyperparameters by least
+    squares.  Covariates may be collinear or constant, as the prior is proper.  Missing entries,
+    latent mixtures and data less a mean of other variables are refused.
 
     `predict` takes new responses together with `covariates`.  To draw responses for new covariates,
     call ``pm.sample_posterior_predictive`` in a model that is declared with the new covariates,
