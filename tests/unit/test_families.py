@@ -931,6 +931,7 @@ def test_defaults_of_positive_numbers_are_those_documented() -> None:
     np.testing.assert_allclose(times["b0"], 2.0 * np.append(rows.mean(0), 1.0))
 
 
+@pytest.mark.filterwarnings("ignore:observed has the same number:UserWarning")
 @pytest.mark.parametrize("name", SINGLE)
 def test_defaults_exist_where_features_do_not_vary(name: str) -> None:
     family = FAMILIES[name].component
