@@ -38,9 +38,9 @@ def predict(
     idata: xr.DataTree,
     new: Any,
     *,
-    covariates: Any = None,
     model: Model | None = None,
     var_name: str | None = None,
+    covariates: Any = None,
     partition: Any = None,
     num_samples: int | None = None,
     random_seed: Any = None,
@@ -59,13 +59,13 @@ def predict(
         Rows on the scale of the observations.  Missing entries (NaN) are integrated out.  If the
         features of the model have coordinates, columns of frames and coordinates of xarray are
         reordered to match them.  For a mixture of ``y - mean`` give rows less their mean.
-    covariates : array-like or frame, shape (M,) or (M, P), optional
-        For a mixture of `LinearRegression` with `covariates`: those of the new rows, which are
-        responses.  The density is that of a response given its covariates.
     model : pymc.Model, optional
         The sampled model, by default that of the context.
     var_name : str, optional
         Name of the mixture; required if the model has several.
+    covariates : array-like or frame, shape (M,) or (M, P), optional
+        For a mixture of `LinearRegression` with `covariates`: those of the new rows, which are
+        responses.  The density is that of a response given its covariates.
     partition : PointPartition, DataArray or array_like of int, shape (N,), optional
         Reference clusters of the observations, as from `point_partition`, `find_map` or
         `dp_means`.
