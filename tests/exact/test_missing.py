@@ -190,8 +190,10 @@ def test_density_of_a_row_is_that_of_its_present_entries(name: str) -> None:
         dps.DPMixture("x", ALPHA, component, observed=observed_of(name))
         idata = run(5)
         pm.compute_log_likelihood(idata, model=model, progressbar=False)
+    observed = observed_of(name)
+    is_seen = ~np.isnan(observed).reshape(len(observed), -1).all(1)
     for chain in range(4):
         for draw in range(5):
             values = idata["log_likelihood"]["x"].to_numpy()[chain, draw]
             measure = idata["posterior"].isel(chain=chain, draw=draw)
-            np.testing.assert_allclose(values, naive_density(name, measure), rtol=1e-9)
+            np.testing.assert_allclose(values, naive_density(name, measure)[is_seen], rtol=1e-9)

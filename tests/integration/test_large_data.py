@@ -288,7 +288,7 @@ def test_processes_open_the_map_by_name(start, tmp_path):
     rows = single_rows(5000, 2)
     model = model_of(on_disk(tmp_path, rows))
     step = dps.DPSplitMerge(model=model)
-    small = dps.DPSplitMerge(model=model_of(rows[:1]))
+    small = dps.DPSplitMerge(model=model_of(rows[:1], dps.MvNormal.from_data(rows)))
     assert len(cloudpickle.dumps(step)) < len(cloudpickle.dumps(small)) + rows.nbytes / 4
     draws = sampled(model)
     assert differences(draws, sampled(model, cores=2, mp_ctx=start)) == []
@@ -296,7 +296,9 @@ def test_processes_open_the_map_by_name(start, tmp_path):
 
 def test_array_in_memory_is_sent_to_processes_once():
     rows = single_rows(5000, 2)
-    step, small = (dps.DPSplitMerge(model=model_of(data)) for data in (rows, rows[:1]))
+    component = dps.MvNormal.from_data(rows)
+    models = (model_of(data, component) for data in (rows, rows[:1]))
+    step, small = (dps.DPSplitMerge(model=model) for model in models)
     sent = len(cloudpickle.dumps(step)) - len(cloudpickle.dumps(small))
     assert sent < 1.2 * rows.nbytes
 
