@@ -128,6 +128,7 @@ def test_alpha_of_a_heavy_tailed_prior_may_pass_the_number_of_rows():
 
 # NUTS multiplies large numbers at the end of a divergent trajectory, of which tuning has some.
 @pytest.mark.filterwarnings("ignore:overflow encountered in dot:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:observed has the same number:UserWarning")
 @pytest.mark.parametrize("seed", [1, 2])
 def test_alpha_whose_prior_reaches_tiny_values(seed):
     """The new weight underflows; its logarithm, which NUTS sees, does not."""
