@@ -147,12 +147,18 @@ def left_out_likelihood(
         own = None if kept is None else kept[place[0], chosen[place[1]]]
         for where, density in _densities(draw, own, mixture, is_missing, rng):
             found[place][where] = density
+    whole = over_observations(found, posterior, mixture, model)
+    return whole[..., ~is_missing.all(1)]
+
+
+def over_observations(
+    found: np.ndarray, posterior: xr.Dataset, mixture: MixtureVariables, model: Model
+) -> xr.DataArray:
+    """Name the dimensions of an array (chain, draw, N) as in the posterior and the model."""
     dim, coord = observations_in(model, mixture)
     coords: dict[str, Any] = {key: posterior.coords[key] for key in ("chain", "draw")}
     coords |= {} if coord is None else {dim: coord}
-    dims = ("chain", "draw", dim)
-    whole = xr.DataArray(found, dims=dims, coords=coords, name=mixture.name)
-    return whole.isel({dim: np.flatnonzero(~is_missing.all(1))})
+    return xr.DataArray(found, dims=("chain", "draw", dim), coords=coords, name=mixture.name)
 
 
 def _is_missing(mixture: MixtureVariables, rows: Rows) -> np.ndarray:

@@ -10,10 +10,10 @@ from pymc.model.transform.conditioning import remove_value_transforms
 from scipy.special import logsumexp
 
 from pymc_dpsplit.data.blocks import column_centres
-from pymc_dpsplit.posterior.prediction.loo import smoothed
+from pymc_dpsplit.posterior.prediction.loo import over_observations, smoothed
 from pymc_dpsplit.posterior.prediction.row_masses import log_density_left_out
 from pymc_dpsplit.posterior.trace.draws import MixtureDraw, draws_of, recorded_posterior
-from pymc_dpsplit.posterior.trace.labels import mixture_in, model_given, observations_in
+from pymc_dpsplit.posterior.trace.labels import mixture_in, model_given
 from pymc_dpsplit.posterior.trace.members import recorded_labels
 from pymc_dpsplit.posterior.trace.places import all_places, spread_within_chains
 from pymc_dpsplit.variables import MixtureVariables, find_mixtures, row_likelihood
@@ -142,10 +142,7 @@ def integrated_likelihood(
     for place, draw, likelihood in zip(places, draws, rows, strict=True):
         integrand = _integrand(draw, labels[place], mixture, likelihood)
         out[place] = log_integral(integrand, low, high)
-    dim, coord = observations_in(model, mixture)
-    coords: dict[str, Any] = {key: posterior.coords[key] for key in ("chain", "draw")}
-    coords |= {} if coord is None else {dim: coord}
-    return xr.DataArray(out, dims=("chain", "draw", dim), coords=coords, name=name)
+    return over_observations(out, posterior, mixture, model)
 
 
 def _likelihoods(
