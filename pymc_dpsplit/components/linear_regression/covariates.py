@@ -1,5 +1,6 @@
 """Covariates of a regression as users give them: an array, a frame or a DataArray."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,28 @@ def read_covariates(covariates: Any) -> np.ndarray:
         raise ValueError(message.replace("observed is", "covariates are")) from None
     rows.flags.writeable = False
     return rows
+
+
+def read_other(covariates: Any, names: Sequence[Any] | None, n_covariates: int) -> np.ndarray:
+    """Return other covariates (M, P) than those observed, see `read_covariates`.
+
+    Parameters
+    ----------
+    covariates : array-like or frame, shape (M, P) or (M,)
+    names : sequence, optional
+        Columns of a frame that has all of them are put in this order.
+    n_covariates : int
+        The number P.
+    """
+    if names is not None and set(names) <= set(getattr(covariates, "columns", [])):
+        covariates = covariates[list(names)]
+    x = read_covariates(covariates)
+    if x.shape[1] != n_covariates:
+        raise ValueError(
+            f"covariates have shape {x.shape}, but there {'are' if n_covariates > 1 else 'is'} "
+            f"{n_covariates} of them; give shape (M, {n_covariates})."
+        )
+    return x
 
 
 def names_of(covariates: Any, n_covariates: int) -> list[str]:

@@ -55,9 +55,8 @@ def read_new(new: Any, mixture: MixtureVariables, model: Model, covariates: Any)
     ValueError
         With one sentence that names the fault and the remedy.
     """
-    dims = list(model.named_vars_to_dims.get(mixture.name) or ())
-    feature = str(dims[1]) if len(dims) > 1 else None
-    names = None if feature is None else model.coords.get(feature)
+    feature = _feature_dim(mixture, model)
+    names = feature_names_of(mixture, model)
     ordered: Any = mixture.component.read_table(new)[1]
     if ordered is new and isinstance(new, Mapping):
         raise ValueError(
@@ -80,8 +79,20 @@ def read_new(new: Any, mixture: MixtureVariables, model: Model, covariates: Any)
         # The checks are those of `observed`, whose name is in their messages.
         raise ValueError(str(error).replace("observed", "new")) from None
     return NewRows(
-        values, component, *_row_labels(new if isinstance(ordered, np.ndarray) else ordered)
+        values, component, *row_labels(new if isinstance(ordered, np.ndarray) else ordered)
     )
+
+
+def _feature_dim(mixture: MixtureVariables, model: Model) -> str | None:
+    dims = list(model.named_vars_to_dims.get(mixture.name) or ())
+    return str(dims[1]) if len(dims) > 1 else None
+
+
+def feature_names_of(mixture: MixtureVariables, model: Model) -> list[Any] | None:
+    """Return the coordinate of the features of a mixture, None if they have none."""
+    feature = _feature_dim(mixture, model)
+    names = None if feature is None else model.coords.get(feature)
+    return None if names is None else list(names)
 
 
 def _family_of_new(mixture: MixtureVariables, covariates: Any) -> ComponentFamily:
@@ -97,7 +108,8 @@ def _family_of_new(mixture: MixtureVariables, covariates: Any) -> ComponentFamil
     if component.has_covariates:
         raise ValueError(
             f"new holds rows without covariates, on which those of {mixture.name} depend; use "
-            "pm.sample_posterior_predictive with a model of the new rows and their covariates."
+            "pm.sample_posterior_predictive in a model of the new rows and their covariates, with "
+            f"max_clusters= the length of {mixture.name}_cluster in the trace."
         )
     if covariates is not None:
         raise ValueError(
@@ -147,7 +159,7 @@ def _ordered_array(new: xr.DataArray, feature: str | None, names: Any) -> xr.Dat
     return ordered.sel({feature: list(names)})
 
 
-def _row_labels(new: Any) -> tuple[str, dict[str, Any]]:
+def row_labels(new: Any) -> tuple[str, dict[str, Any]]:
     """Return the name of the dimension of rows, and their coordinates."""
     if isinstance(new, xr.DataArray):
         dim = str(new.dims[0])

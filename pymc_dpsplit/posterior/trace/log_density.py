@@ -60,4 +60,5 @@ def _log_margin(
     law = draw.weights, draw.remainder, parameters, values
     # As in `predict`: a grid may reach far beyond the data.
     centre = column_centres(draw.rows)[features]
-    return logsumexp(log_masses(component, np.ascontiguousarray(rows), *law, centre), axis=0)
+    few = component.of_features(features)
+    return logsumexp(log_masses(few, np.ascontiguousarray(rows), *law, centre), axis=0)
