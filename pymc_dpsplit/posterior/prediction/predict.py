@@ -117,7 +117,7 @@ def predict(
 
     References
     ----------
-    .. [1] docs/method.md, eqs. (11.1) to (11.4), (11.11) and (11.12).
+    .. [1] docs/method.md, eqs. (11.1) to (11.4), (11.12) and (11.13).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Responses of a mixture of regressions to new covariates; docs/method.md, eq. (11.11)-(11.12)."""
+"""Responses of a mixture of regressions to new covariates; docs/method.md, eq. (11.12)-(11.13)."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -60,7 +60,7 @@ def _regression_of(mixture: MixtureVariables, covariates: Any) -> LinearRegressi
 
 
 def moments_of(own: LinearRegression, draw: MixtureDraw) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and variance (M,) of the responses under one draw, eq. (11.11)."""
+    """Return mean and variance (M,) of the responses under one draw, eq. (11.12)."""
     base_mean, base_variance = own.base_moments(draw.values)
     weights = np.append(draw.weights, draw.remainder)
     means = np.vstack([own.fitted(draw.parameters["beta"]), base_mean])
