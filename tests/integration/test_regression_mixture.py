@@ -193,7 +193,7 @@ def test_clusters_are_plotted_over_a_covariate(model, idata):
 
 
 def test_what_is_not_possible_is_refused(model, idata):
-    with pytest.raises(ValueError, match="new holds responses without covariates"):
+    with pytest.raises(ValueError, match="new holds rows without covariates"):
         dps.predict(idata, Y, model=model)
     with pytest.raises(ValueError, match=r"covariates have shape \(24, 1\), but .* shape \(M, 2\)"):
         dps.predict(idata, Y, covariates=X[:, :1], model=model)

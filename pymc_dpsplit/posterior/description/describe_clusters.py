@@ -228,7 +228,7 @@ def _named(
         recorded = posterior[f"{mixture.name}_{parameter}"]
         over = recorded.dims[3:]
         coords: dict[str, Any] = {
-            dim: recorded.coords[dim] for dim in over if dim in recorded.coords
+            str(dim): recorded.coords[dim] for dim in over if dim in recorded.coords
         }
         categories = mixture.component.category_names(parameter)
         if categories is not None:

@@ -100,7 +100,9 @@ def _entries(values: xr.DataArray) -> tuple[list[str], np.ndarray]:
         labels = values.coords[dim].to_numpy() if dim in values.coords else range(numbers.shape[1])
         return [str(of) for of in labels], numbers
     named = entries_of(values, 1, 1)
-    columns = [numbers[(slice(None), *place)] for _, place in named]
+    flat = numbers.reshape(len(numbers), -1, numbers.shape[-1])
+    own = numbers.shape[1:-1]
+    columns = [flat[:, np.ravel_multi_index(place, own) if own else 0] for _, place in named]
     return [name for name, _ in named], np.stack(columns, axis=1)
 
 

@@ -1,7 +1,7 @@
 """Validation of the new rows of `predict`, with their coordinates."""
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import xarray as xr
@@ -13,6 +13,14 @@ from pymc_dpsplit.components.linear_regression.family import LinearRegression
 from pymc_dpsplit.variables import MixtureVariables
 
 _DIM = "new_row"
+
+
+@runtime_checkable
+class TakesCovariates(Protocol):
+    """A family whose density of a row may depend on covariates of the row."""
+
+    def with_covariates(self, covariates: Any, names: Sequence[Any] | None) -> Any:
+        """Return the family of rows with other covariates, and the same clusters."""
 
 
 class NewRows(NamedTuple):
@@ -98,19 +106,16 @@ def feature_names_of(mixture: MixtureVariables, model: Model) -> list[Any] | Non
 def _family_of_new(mixture: MixtureVariables, covariates: Any) -> ComponentFamily:
     """Return the family of new rows together with their covariates."""
     component = mixture.component
-    if component.has_covariates and isinstance(component, LinearRegression):
-        if covariates is not None:
-            return component.with_covariates_in_rows()
-        raise ValueError(
-            f"new holds responses without covariates, on which those of {mixture.name} depend; "
-            "give covariates=, one row for each."
-        )
     if component.has_covariates:
-        raise ValueError(
-            f"new holds rows without covariates, on which those of {mixture.name} depend; use "
-            "pm.sample_posterior_predictive in a model of the new rows and their covariates, with "
-            f"max_clusters= the length of {mixture.name}_cluster in the trace."
-        )
+        if covariates is None:
+            raise ValueError(
+                f"new holds rows without covariates, on which those of {mixture.name} depend; "
+                "give covariates=, one row for each."
+            )
+        if isinstance(component, LinearRegression):
+            return component.with_covariates_in_rows()
+        assert isinstance(component, TakesCovariates)
+        return component.with_covariates(covariates, None)
     if covariates is not None:
         raise ValueError(
             f"covariates are given, but {mixture.name} was declared without any; leave them out."

@@ -65,10 +65,11 @@ def predict(
         The sampled model, by default that of the context.
     var_name : str, optional
         Name of the mixture; required if the model has several.
-    covariates : array-like or frame, shape (M,) or (M, P), optional
-        For a mixture of `LinearRegression`.  Without `new`, covariates to predict responses for.
-        With `new`, which are responses if the mixture was declared with `covariates`, those of the
-        new rows: the density is that of a response given its covariates.
+    covariates : array-like or frame, shape (M,) or (M, P), or dict, optional
+        For a mixture of `LinearRegression`, or of a `Component` that was declared with a dict of
+        covariates: other rows of the same.  Without `new`, covariates to predict responses for.
+        With `new`, those of the new rows, which are responses if the mixture was declared with
+        covariates: the density is that of a response given its covariates.
     partition : PointPartition, DataArray or array_like of int, shape (N,), optional
         Reference clusters of the observations, as from `point_partition`, `find_map` or
         `dp_means`.
@@ -98,7 +99,7 @@ def predict(
 
         ``response_mean``, ``response_sd``
             Posterior predictive mean and standard deviation of the response to each row of
-            `covariates`, averages over draws of exact moments.
+            `covariates`: of `LinearRegression` averages of exact moments, otherwise of `response`.
         ``response``, also over ``sample``
             A response drawn under each draw, for instance for intervals,
             ``found["response"].quantile([0.05, 0.95], "sample")``.

@@ -1,6 +1,6 @@
 """Responses of a mixture of regressions to new covariates; docs/method.md, eq. (11.12)-(11.13)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -8,7 +8,11 @@ import xarray as xr
 from pymc.model import Model
 
 from pymc_dpsplit.components.linear_regression.family import LinearRegression
-from pymc_dpsplit.posterior.prediction.new_rows import feature_names_of, row_labels
+from pymc_dpsplit.posterior.prediction.new_rows import (
+    TakesCovariates,
+    feature_names_of,
+    row_labels,
+)
 from pymc_dpsplit.posterior.trace.draws import MixtureDraw, draws_of
 from pymc_dpsplit.variables import MixtureVariables
 
@@ -22,41 +26,45 @@ def responses_to(
     rng: np.random.Generator,
 ) -> xr.Dataset:
     """Return moments of the responses, and a response of each draw; see `predict`."""
-    component = _regression_of(mixture, covariates)
-    names = feature_names_of(mixture, model)
-    own = component.with_covariates(covariates, None if names is None else names[:-1])
-    assert own.covariates is not None
-    n_rows = len(own.covariates)
-    response = np.empty((len(places), n_rows))
-    sums = np.zeros((2, n_rows))
+    features = feature_names_of(mixture, model)
+    own = _with_covariates(mixture, covariates, None if features is None else features[:-1])
+    n_rows = len(next(iter(covariates.values())) if isinstance(covariates, Mapping) else covariates)
+    shape = (n_rows, mixture.n_features) if own.row_ndim else (n_rows,)
+    response = np.empty((len(places), *shape))
+    sums = np.zeros((2, *shape))
     origin: Any = None
     draws: Iterable[MixtureDraw] = draws_of(posterior, mixture, model, places)
     for out, draw in zip(response, draws, strict=True):
-        mean, variance = moments_of(own, draw)
-        origin = mean if origin is None else origin
-        sums += mean - origin, variance + (mean - origin) ** 2
         out[:] = _drawn(own, draw, n_rows, rng)
+        is_known = isinstance(own, LinearRegression)
+        mean, variance = moments_of(own, draw) if is_known else (out, np.zeros(shape))
+        origin = mean.copy() if origin is None else origin
+        sums += mean - origin, variance + (mean - origin) ** 2
     gap, square = sums / len(places)
     dim, coords = row_labels(covariates)
+    over = (dim, *[f"{mixture.name}_feature"] * own.row_ndim)
     return xr.Dataset(
         {
-            "response_mean": (dim, origin + gap),
-            "response_sd": (dim, np.sqrt(square - gap**2)),
-            "response": (("sample", dim), response),
+            "response_mean": (over, origin + gap),
+            "response_sd": (over, np.sqrt(square - gap**2)),
+            "response": (("sample", *over), response),
         },
         coords=coords,
     )
 
 
-def _regression_of(mixture: MixtureVariables, covariates: Any) -> LinearRegression:
+def _with_covariates(mixture: MixtureVariables, covariates: Any, names: Any) -> Any:
+    """Return the family of the responses to new covariates."""
     if covariates is None:
         raise ValueError("new is missing; give rows, or covariates= of a mixture of regressions.")
-    if not isinstance(mixture.component, LinearRegression):
+    component = mixture.component
+    takes = component.has_covariates or component.holds_covariates
+    if not takes or not isinstance(component, TakesCovariates):
         raise ValueError(
-            f"new is missing, and {mixture.name} is no mixture of LinearRegression, whose "
-            "responses are predicted from covariates alone; give new rows."
+            f"new is missing, and rows of {mixture.name} have no covariates from which they could "
+            "be predicted; give new rows."
         )
-    return mixture.component
+    return component.with_covariates(covariates, names)
 
 
 def moments_of(own: LinearRegression, draw: MixtureDraw) -> tuple[np.ndarray, np.ndarray]:
@@ -69,9 +77,7 @@ def moments_of(own: LinearRegression, draw: MixtureDraw) -> tuple[np.ndarray, np
     return mean, within + weights @ (means - mean) ** 2
 
 
-def _drawn(
-    own: LinearRegression, draw: MixtureDraw, n_rows: int, rng: np.random.Generator
-) -> np.ndarray:
+def _drawn(own: Any, draw: MixtureDraw, n_rows: int, rng: np.random.Generator) -> np.ndarray:
     """Draw a response (M,) to each row, each from a cluster of its own choice."""
     weights = np.append(draw.weights, draw.remainder)
     labels = rng.choice(len(weights), size=n_rows, p=weights / weights.sum())
@@ -82,4 +88,5 @@ def _drawn(
     parameters = {
         name: np.concatenate([values, fresh[name]]) for name, values in draw.parameters.items()
     }
-    return own.draw_rows(rng, parameters, labels)
+    drawn: np.ndarray = own.draw_rows(rng, parameters, labels)
+    return drawn
