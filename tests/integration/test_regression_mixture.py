@@ -139,6 +139,10 @@ def test_responses_are_those_of_rows_that_hold_covariates(idata):
     [
         ({}, "new is missing; give rows, or covariates="),
         ({"covariates": [[1.0]]}, r"covariates have shape \(1, 1\), but there are 2 of them"),
+        (
+            {"covariates": NEW.rename(columns={"dose": "weight"})},
+            "have no column 'dose'",
+        ),
         ({"covariates": NEW, "partition": [0] * N}, "partition is given without new rows"),
     ],
 )

@@ -50,12 +50,22 @@ def read_other(covariates: Any, names: Sequence[Any] | None, n_covariates: int) 
     ----------
     covariates : array-like or frame, shape (M, P) or (M,)
     names : sequence, optional
-        Columns of a frame that has all of them are put in this order.
+        Columns of a frame are put in this order.
     n_covariates : int
         The number P.
     """
-    if names is not None and set(names) <= set(getattr(covariates, "columns", [])):
-        covariates = covariates[list(names)]
+    columns = {str(name): name for name in getattr(covariates, "columns", [])}
+    wanted = [str(name) for name in names or ()]
+    # Names made for an array say nothing about the columns of a frame.
+    made = [], names_of(None, n_covariates), [str(j) for j in range(n_covariates)]
+    if columns and wanted not in made:
+        absent = [name for name in wanted if name not in columns]
+        if absent:
+            raise ValueError(
+                f"covariates have no column {absent[0]!r}, a covariate of the model; give a frame "
+                f"with the columns {wanted}, or an array in that order."
+            )
+        covariates = covariates[[columns[name] for name in wanted]]
     x = read_covariates(covariates)
     if x.shape[1] != n_covariates:
         raise ValueError(
