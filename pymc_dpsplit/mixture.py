@@ -147,6 +147,11 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
     ``pm.sample_posterior_predictive(idata, sample_vars=["b"], predictions=True)``.
     ``{name}_labels`` contains N integers per draw; use `var_names` of `pm.sample` to omit it.
 
+    Groups and counts need a conjugate family, and complete data that are no variable; the trace
+    holds them in ``constant_data``.  `loo` and `pm.compute_log_likelihood` give one value for each
+    group.  New rows of `predict` and `density` are each a group of their own.  See docs/method.md,
+    eq. (7.47)-(7.50).
+
     For leave-one-out cross-validation see `loo`.  `pm.compute_log_likelihood` computes one value
     for each row that has an observed entry, and leaves other rows out.  The checks of ArviZ that
     compare single entries, such as `az.loo_pit`, take one feature at a time, and the rows that

@@ -22,8 +22,8 @@ def work_of(data: Any) -> float:
 
 
 def is_sparse(data: Any) -> bool:
-    """Whether rows are stored as their nonzero entries."""
-    return hasattr(data, "indices")
+    """Whether rows, or those of groups, are stored as their nonzero entries."""
+    return hasattr(data.rows if isinstance(data, GroupedRows) else data, "indices")
 
 
 def _column_cost(target: Target) -> float:
