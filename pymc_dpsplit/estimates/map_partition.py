@@ -38,7 +38,7 @@ class MapPartition:
     var_name : str
         Name of the mixture.
     labels : ndarray of int64, shape (N,)
-        Cluster of each observation; cluster 0 is the largest.
+        Cluster of each observation, or of each group of rows; cluster 0 is the largest.
     alpha : float
         The concentration, given or at its mode.
     log_joint : float

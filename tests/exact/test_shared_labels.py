@@ -148,7 +148,7 @@ def test_groups_of_one_row_are_rows() -> None:
         state, rng = sampler.resume(target, np.zeros(len(rows), np.int32)), np.random.default_rng(1)
         drawn = []
         for _ in range(100):
-            state = MOVES["exact kernel"](target, state, rng)
+            state = MOVES["collapsed"](target, state, rng)
             drawn.append(state.labels)
         found.append(partition_index(np.array(drawn)))
     np.testing.assert_array_equal(*found)

@@ -9,7 +9,6 @@ from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.components.shared_labels.items import Items, SharedLabels
 from pymc_dpsplit.data.blocks import column_centres
 from pymc_dpsplit.moves.partition_law import dirichlet_process
-from tests.support.datasets import DATASETS
 
 # Groups of one, two and three rows that are not side by side, and rows that stand for several.
 GROUP_OF_ROW = np.array([0, 1, 0, 2, 3, 2, 4, 2])
@@ -48,8 +47,3 @@ def target_of_groups(
     values = component.check(component.hyperparameters, rows.shape[1])
     prior = items.prior(values, column_centres(rows))
     return sampler.Target(prior, items.arranged(rows), dirichlet_process(alpha))
-
-
-def rows_of_example(n_features: int) -> np.ndarray:
-    """Eight real rows (8, D), in which any number of clusters is plausible."""
-    return DATASETS["overlapping"](n_features)

@@ -12,7 +12,7 @@ from pymc_dpsplit.components.base import params_size, predictive_remove
 from pymc_dpsplit.components.shared_labels.items import Items, SharedLabels
 from pymc_dpsplit.kernels.tiles import TILE
 from pymc_dpsplit.variables import find_mixtures
-from tests.support.families import FAMILIES, component_of
+from tests.support.families import FAMILIES, component_of, dataset_of, twin_of
 from tests.support.family_cases import Case, case_of, over_cases, over_datasets, rows_of
 from tests.support.operations import (
     cache_of,
@@ -26,7 +26,12 @@ from tests.support.operations import (
     predictives,
     stats_of,
 )
-from tests.support.shared_labels import repeated, shared_labels
+from tests.support.shared_labels import (
+    MarginalOfGroups,
+    repeated,
+    shared_labels,
+    target_of_groups,
+)
 
 
 def case_with_groups(name: str, n_features: int, dataset: str) -> tuple[Case, SharedLabels]:
@@ -114,6 +119,17 @@ def test_over_relaxation_is_that_of_the_rows(name: str, n_features: int) -> None
     expected = overrelaxed(case.prior, *own, np.random.default_rng(2))
     np.testing.assert_array_equal(ours[:, 1:], expected)
     assert ours[0, 0] == 0.0
+
+
+def test_groups_of_rows_of_a_product() -> None:
+    rows, twin = dataset_of("Product", "overlapping", 3), twin_of("Product", 3)
+    shared = shared_labels(len(rows))
+    target = target_of_groups(component_of("Product", 3), rows, shared, 1.0)
+    exact = MarginalOfGroups(twin, rows, shared)
+    for members in ([0], [1, 3], [4, 2, 0], range(shared.n_groups)):
+        stats = stats_of(target.prior, target.data, np.array(members))
+        ours = marginal_of(target.prior, stats)
+        assert ours == pytest.approx(exact.log_marginal(np.array(members)), rel=1e-9)
 
 
 def test_groups_longer_than_a_tile(rng: np.random.Generator) -> None:

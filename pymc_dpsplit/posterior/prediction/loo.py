@@ -62,7 +62,7 @@ def loo(
     arviz_stats.ELPDData
         As from `arviz.loo` with ``pointwise=True``: ``elpd``, ``se`` and, for each observation,
         ``elpd_i`` and ``pareto_k``; `arviz.compare` takes it.  Rows without any observed entry are
-        left out.
+        left out.  With ``groups=`` or ``counts=`` an observation is a group of rows.
 
     Raises
     ------

@@ -77,7 +77,8 @@ def sample_labels(
     Returns
     -------
     DataArray of int, shape (chain, draw, N)
-        Of the smallest integer dtype.  If labels are redrawn or variables of the model, label
+        Of the smallest integer dtype; (chain, draw, G) over ``{name}_group`` if the mixture has
+        ``groups=``.  If labels are redrawn or variables of the model, label
         ``k`` below ``{name}_n_clusters`` refers to row ``k`` of weights and parameters.  The
         numbering of labels recorded by ``keep_labels`` is arbitrary.
 
