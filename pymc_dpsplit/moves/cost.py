@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from pymc_dpsplit.components.shared_labels.kernels import GroupedRows
 from pymc_dpsplit.moves.family_moves import typical_size
 from pymc_dpsplit.moves.target import Target
 
@@ -13,14 +14,16 @@ _WORK_PER_ENTRY, _PER_COLUMN = 8.0, 30.0
 def work_of(data: Any) -> float:
     """Cost of one observation and cluster, in multiplications under full covariance."""
     n_obs, n_features = data.shape
+    if isinstance(data, GroupedRows):
+        return work_of(data.rows) * len(data.members) / n_obs
     if is_sparse(data):
         return _WORK_PER_ENTRY * len(data.indices) / n_obs
     return n_features * (n_features + 1.0)
 
 
 def is_sparse(data: Any) -> bool:
-    """Whether rows are stored as their nonzero entries."""
-    return hasattr(data, "indices")
+    """Whether rows, or those of groups, are stored as their nonzero entries."""
+    return hasattr(data.rows if isinstance(data, GroupedRows) else data, "indices")
 
 
 def _column_cost(target: Target) -> float:

@@ -13,7 +13,7 @@ from pymc_dpsplit.posterior.partitions.resolve_labels import resolve_labels
 from pymc_dpsplit.posterior.plots.axes import axes_or_new
 from pymc_dpsplit.posterior.plots.cluster_groups import ClusterGroup, cluster_groups
 from pymc_dpsplit.posterior.trace.features import Feature, feature_names, feature_positions
-from pymc_dpsplit.posterior.trace.groups import choose_mixture
+from pymc_dpsplit.posterior.trace.groups import choose_mixture, find_shared
 from pymc_dpsplit.posterior.trace.values import mean_values
 
 _DRAWS_AVERAGED = 200
@@ -117,6 +117,11 @@ def plot_clusters(
         )
     x = None if over is None else _checked_over(over, len(shown.values), keep)
     dim = str(shown.values.dims[0])
+    if partition is None and find_shared(idata, name).group_of_row is not None:
+        raise ValueError(
+            f"partition is not given, and labels of {name} are those of groups, of which it plots "
+            f"the rows; give labels[idata.constant_data.{name}_group_of_row], of a point_partition."
+        )
     if partition is None:
         labels = resolve_labels(idata, model, name, rng)
         partition = point_partition(labels, random_seed=rng)

@@ -10,7 +10,7 @@ from pymc.model import Model
 from pymc_dpsplit.posterior.density.density import density, values_of
 from pymc_dpsplit.posterior.plots.axes import axes_or_new
 from pymc_dpsplit.posterior.trace.features import Feature, feature_positions
-from pymc_dpsplit.posterior.trace.groups import choose_mixture
+from pymc_dpsplit.posterior.trace.groups import choose_mixture, find_shared
 from pymc_dpsplit.posterior.trace.values import plotted_values
 
 _ENCLOSED = (0.95, 0.8, 0.5, 0.2)  # share of the mass inside each contour
@@ -88,6 +88,11 @@ def plot_density(
     'x'
     """
     name = choose_mixture(idata, var_name)
+    if not find_shared(idata, name).are_rows_alike:
+        raise ValueError(
+            f"{name} has groups of unequal numbers of rows, of which a histogram would show the "
+            "large ones, and the density that of a row of any group; use density for the table."
+        )
     model = Model.get_context(error_if_none=False) if model is None else model
     found = density(
         idata, model=model, var_name=name, features=features, num_samples=num_samples,
