@@ -57,7 +57,11 @@ def read_other(covariates: Any, names: Sequence[Any] | None, n_covariates: int) 
     columns = {str(name): name for name in getattr(covariates, "columns", [])}
     wanted = [str(name) for name in names or ()]
     # Names made for an array say nothing about the columns of a frame.
-    made = [], names_of(None, n_covariates), [str(j) for j in range(n_covariates)]
+    made: tuple[list[str], ...] = (
+        [],
+        names_of(None, n_covariates),
+        [str(j) for j in range(n_covariates)],
+    )
     if columns and wanted not in made:
         absent = [name for name in wanted if name not in columns]
         if absent:
