@@ -110,13 +110,14 @@ class WeightOfEveryRow(NamedTuple):
 def _register_wrong_kernels() -> None:
     right = kernels.SharedLabelsPrior
     for operation, prior in list(dispatch._implementations):
-        if prior is right:
+        # Compiled calls take the first implementation that was registered.
+        if prior is right and operation is not base.fill_log_density:
             dispatch.implements(operation, WeightOfEveryRow)(
                 dispatch._implementations[operation, prior]
             )
 
     def fill_log_density(prior, tile, params, out, scratch):
-        kernels._fill_log_density(prior, tile, params, out, scratch)
+        base.fill_log_density(right(prior.shift, prior.rows), tile, params, out, scratch)
         data = tile.data
         for t in range(out.shape[0]):
             g = tile.groups[t]
