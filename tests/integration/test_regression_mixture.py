@@ -187,7 +187,7 @@ def test_hyperparameters_may_be_variables():
 
 
 def test_clusters_are_plotted_over_a_covariate(model, idata):
-    ax = dps.plot_clusters(idata, partition=IS_FIRST.astype(int), over=FRAME["age"])
+    ax = dps.plot_clusters(idata, partition=IS_FIRST.astype(int), over=FRAME[["age"]])
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("age", "y")
     drawn = np.vstack([line.get_xydata() for line in ax.lines])
     np.testing.assert_allclose(np.sort(drawn[:, 0]), X[:, 0])

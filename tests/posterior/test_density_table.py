@@ -154,8 +154,10 @@ def test_figure_of_counts_shows_probabilities(counted):
     np.testing.assert_allclose(ax.lines[0].get_ydata(), found)
     shares = [bar.get_height() for bar in ax.patches]
     np.testing.assert_allclose(shares, np.bincount(rows[:, 0].astype(int)) / len(rows))
+    default = dps.plot_density(idata, model=model)
+    np.testing.assert_allclose(default.lines[0].get_ydata(), found)
     with pytest.raises(ValueError, match="include one of whole numbers, which has no contours"):
-        dps.plot_density(idata, model=model)
+        dps.plot_density(idata, model=model, features=(0, 1))
 
 
 def test_other_families_need_the_model(counted):

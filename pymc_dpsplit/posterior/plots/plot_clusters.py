@@ -135,7 +135,7 @@ def plot_clusters(
     ax = axes_or_new(ax)
     if x is not None:
         _draw_scatter(ax, _jittered(np.column_stack([x, values[:, 0]])), groups)
-        ax.set(xlabel=str(getattr(over, "name", None) or "covariate"), ylabel=names[0])
+        ax.set(xlabel=_name_of(over), ylabel=names[0])
     elif len(names) == 1:
         _draw_histogram(ax, values[:, 0], groups)
         ax.set(xlabel=names[0], ylabel="observations")
@@ -160,6 +160,12 @@ def _checked_over(over: Any, n_obs: int, keep: tuple[int, ...] | None) -> np.nda
             "each."
         )
     return x.reshape(-1)
+
+
+def _name_of(over: Any) -> str:
+    """Return the name of a series, or of the only column of a frame."""
+    (name,) = list(getattr(over, "columns", [])) or [getattr(over, "name", None)]
+    return "covariate" if name is None else str(name)
 
 
 def _draw_histogram(ax: Any, values: np.ndarray, groups: list[ClusterGroup]) -> None:

@@ -50,7 +50,7 @@ def plot_density(
         Name of the mixture; required if the trace contains several.
     features : int, str or sequence of one or two of them, optional
         Features whose marginal density is plotted, as indices or labels of the coordinate; by
-        default the first two.
+        default the first two, or the first if one of these has whole numbers.
     num_samples : int
         Largest number of draws to use, evenly spaced over all chains.
     ci_prob : float, optional
@@ -103,6 +103,11 @@ def plot_density(
     values = values_of(shown, keep)
     labels = [found[dim].attrs["feature"] + shown.suffix for dim in found["density"].dims[:-1]]
     if len(labels) == 2 and found.attrs["is_discrete"]:
+        if features is None:
+            return plot_density(
+                idata, model=model, var_name=name, features=0, num_samples=num_samples,
+                ci_prob=ci_prob, ax=ax,
+            )  # fmt: skip
         raise ValueError(
             f"features {labels} include one of whole numbers, which has no contours; give one "
             "feature, or use density for the table."
