@@ -255,24 +255,20 @@ class LinearRegression(ComponentFamily):
 
     def joined(self, covariates: Any, responses: np.ndarray) -> np.ndarray:
         """Return rows (M, P + 1) of other covariates and their responses (M, 1)."""
-        x = self._read_other(covariates, self._names)
-        if len(x) != len(responses):
-            raise ValueError(
-                f"covariates have {len(x)} rows, but there are {len(responses)} rows; give both."
-            )
-        return np.column_stack([x, responses])
+        other = self.with_covariates(covariates, None)
+        other._refuse_other_length(len(responses), "new has")
+        assert other.covariates is not None
+        return np.column_stack([other.covariates, responses])
 
     def with_covariates(self, covariates: Any, names: Sequence[Any] | None) -> "LinearRegression":
         """Return the family of responses to other covariates (M, P), with the same clusters."""
-        other = copy.copy(self)
-        other.covariates = other._known = self._read_other(covariates, names or self._names)
-        other._centre = column_centres(other.covariates)
+        assert self._n_coefficients is not None
+        other, n_covariates = copy.copy(self), self._n_coefficients - self.intercept
+        x = read_other(covariates, names or self._names, n_covariates)
+        other.covariates = other._known = x
+        other._centre = column_centres(x)
         other.row_ndim, other.has_covariates = 0, True  # type: ignore[misc]
         return other
-
-    def _read_other(self, covariates: Any, names: Sequence[Any] | None) -> np.ndarray:
-        assert self._n_coefficients is not None
-        return read_other(covariates, names, self._n_coefficients - self.intercept)
 
     def fitted(self, beta: np.ndarray) -> np.ndarray:
         """Return the mean (K, N) of the response to each row under coefficients (K, C)."""

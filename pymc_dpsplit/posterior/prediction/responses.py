@@ -1,6 +1,6 @@
 """Responses of a mixture of regressions to new covariates; docs/method.md, eq. (11.12)-(11.13)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -33,10 +33,10 @@ def responses_to(
     response = np.empty((len(places), *shape))
     sums = np.zeros((2, *shape))
     origin: Any = None
-    draws: Iterable[MixtureDraw] = draws_of(posterior, mixture, model, places)
+    is_known = isinstance(own, LinearRegression)
+    draws = draws_of(posterior, mixture, model, places)
     for out, draw in zip(response, draws, strict=True):
         out[:] = _drawn(own, draw, n_rows, rng)
-        is_known = isinstance(own, LinearRegression)
         mean, variance = moments_of(own, draw) if is_known else (out, np.zeros(shape))
         origin = mean.copy() if origin is None else origin
         sums += mean - origin, variance + (mean - origin) ** 2
