@@ -199,6 +199,7 @@ def _found(prior, params, n_clusters):
     return find_bounds(prior, params, n_clusters)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spread", SPREADS)
 def test_bounds_hold(spread: float, rng: np.random.Generator) -> None:
     begin = begun(spread)
