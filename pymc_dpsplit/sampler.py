@@ -224,7 +224,8 @@ def advance(
     for _ in range(1 if kernel_name == GREEDY else schedule.n_iterations):
         stats, atoms = threaded_sweep(target, labels, stats, rng, atoms, pool)
         stats = form.finish(target, labels, stats, rng, schedule, acceptance_counts, pool)
-        target = move_strength(target, stats, atoms, schedule.strength, rng)
+        if schedule.strength.address != 0:
+            target = move_strength(target, stats, atoms, schedule.strength, rng)
     return ChainState(labels, stats), acceptance_counts
 
 
