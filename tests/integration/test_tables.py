@@ -99,28 +99,6 @@ def test_figures_show_the_column_they_name(idata: xr.DataTree) -> None:
     assert_array_equal(shown, expected)
 
 
-def test_figures_name_categories(run: Any) -> None:
-    model, idata = run
-    partition = np.arange(N) % 2
-    names = ["blue", "red"]
-    ax = dps.plot_clusters(idata, model=model, partition=partition, features=["height", "colour"])
-    assert [text.get_text() for text in ax.get_yticklabels()] == names
-    axes = dps.plot_clusters(idata, model=model, partition=partition)
-    assert all([text.get_text() for text in ax.get_xticklabels()] == names for ax in axes[:, 0])
-    assert not axes[0, 0].lines  # the rug of a bar would hide its name
-    # The model is not needed, but a trace holds codes.
-    plain = dps.plot_clusters(idata, partition=partition, features="colour")
-    assert plain.get_xticks().tolist() == np.rint(plain.get_xticks()).tolist()
-
-
-def test_traces_have_the_densities_that_diagnose_judges(run: Any) -> None:
-    model, idata = run
-    shown = set(dps.plot_trace(idata, model=model).viz["plot"].data_vars)
-    judged = {str(of) for of in dps.diagnose(idata, model=model).table["quantity"].values}
-    assert "log_density[50 %]" in shown
-    assert shown == judged
-
-
 def test_density_of_a_column_is_that_of_rows_without_the_others(run: Any) -> None:
     """Whatever the order of the parts; a margin was once computed in the order of all columns."""
     model, idata = run

@@ -284,3 +284,13 @@ def test_traces_are_of_invariant_quantities(make_trace):
     assert set(drawn.data_vars) == expected
     only = dps.plot_trace(make_trace(2, 20), var_names="alpha")
     assert set(only.viz["plot"].data_vars) == {"alpha"}
+
+
+def test_traces_show_the_densities_that_diagnose_judges(make_trace, rng):
+    shape = 2, 20, 12
+    clusters = {"x_mu": rng.normal(size=shape), "x_sigma": np.ones(shape)}
+    idata = make_trace(2, 20, **clusters)
+    idata["observed_data"] = xr.Dataset({"x": ("row", rng.normal(size=30))})
+    shown = set(dps.plot_trace(idata).viz["plot"].data_vars)
+    assert "log_density[50 %]" in shown
+    assert shown == {str(of) for of in dps.diagnose(idata).table["quantity"].values}
