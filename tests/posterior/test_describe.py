@@ -260,6 +260,7 @@ def test_figure_of_words_names_them():
         ["c", "a"],
     ]
     np.testing.assert_allclose([bar.get_width() for bar in axes[0].patches], [0.3, 0.6])
+    assert axes[0].figure.get_supxlabel() == "probability, mean and 50 % interval"
 
 
 @pytest.mark.parametrize(
