@@ -213,6 +213,8 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
     occupied = measure[: op.n_measure]
     given = [concentration, *occupied, *hyperparameters]
     extra = _extras(name, data, measure, given, bare, data_dims, model)
+    if may_grow(observed) and component.holds_covariates and not component.has_covariates:
+        extra["covariates"] = data.values[:, :-1]
     is_latent = data.values is None
     rows = MixtureRows(target, bare, n_features, data.dtype, is_latent, tuple(extra), shared)
     x: Any = rows(_new_rng(), number_of_rows(data, data_dims, model), *given, *extra.values())

@@ -328,6 +328,12 @@ class Product(IndependentParts):
         padded = [[*map(str, names or ()), *[""] * length][:length] for names in several]
         return np.array(padded, dtype=object)
 
+    def names_of_codes(self) -> dict[int, Sequence[str]]:
+        """Return the position of each column of named categories, and the names of 0, 1, ..."""
+        columns = self._names or self._names_expected or []
+        known = self.categories
+        return {at: [*map(str, known[key])] for at, key in enumerate(columns) if key in known}
+
     def _names_in_part(self, part: Part, names: Sequence[Any]) -> Sequence[Any]:
         """Return the names of the columns of a part; positions are those in the part."""
         if list(names) == list(range(len(names))):

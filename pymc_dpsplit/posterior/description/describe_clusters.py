@@ -76,8 +76,9 @@ def describe_clusters(
     -------
     ClusterDescription
         ``to_dataframe()`` and ``to_dataset()`` return summaries, ``draws`` the averages of every
-        draw, for instance for `arviz.plot_forest`, and ``top_words()`` the words of clusters of
-        texts.  Quantities over ``{name}_reference_cluster``:
+        draw, for instance for `arviz.plot_forest`, ``top_words()`` the words of clusters of texts,
+        and ``covariance("beta")`` the posterior covariance of a vector.  Quantities over
+        ``{name}_reference_cluster``:
 
         ``size``
             Number of observations, the same in every draw.

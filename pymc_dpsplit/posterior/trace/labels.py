@@ -245,7 +245,9 @@ def _refuse_other_groups(
 
 def _differ(recorded: np.ndarray, mixture: MixtureVariables) -> bool:
     """Whether complete data without a mean are others than a trace records."""
-    is_plain = not set(mixture.rv.owner.op.extras) and mixture.unobserved is None
+    # Rows that hold their covariates are data as they are.
+    varying = set(mixture.rv.owner.op.extras) - {"covariates"}
+    is_plain = not varying and mixture.unobserved is None
     known = values_of(mixture.data) if is_plain else None
     if not isinstance(known, np.ndarray) or recorded.dtype.kind not in "fiub":
         return False
