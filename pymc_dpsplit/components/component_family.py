@@ -41,7 +41,10 @@ class ComponentFamily(ListedNames, ABC):
         Whether observations are whole numbers, are restricted to a part of the real line, or hold
         covariates.  No other step method can move them: see `components.unmoved_rows`.
     reads_sparse : bool
-        Whether observations may be `SparseRows`.
+        Whether observations may be `SparseRows`; `arranged` then returns no array.
+    has_margins : bool
+        Whether some of the columns of a row have a law of their own.  If not, rows have no missing
+        entries, and as a part of a product the family keeps all of its columns or none.
     takes_categories : bool
         Whether observations may be strings, which are replaced by codes.
     examples : tuple of float
@@ -71,6 +74,7 @@ class ComponentFamily(ListedNames, ABC):
     likelihood_arguments: tuple[str, ...] = ()
     has_covariates: bool = False
     reads_sparse: ClassVar[bool] = False
+    has_margins: ClassVar[bool] = True
     parameters: ClassVar[dict[str, int]]
     graph_ndims: ClassVar[dict[str, int]]
 

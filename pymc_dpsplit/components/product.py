@@ -25,6 +25,7 @@ from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.components.diag_normal import DiagNormal
 from pymc_dpsplit.components.doubtful_rows import unwarned, warn_of_rows
 from pymc_dpsplit.components.independent_parts import IndependentParts
+from pymc_dpsplit.components.linear_regression.family import LinearRegression
 from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
 from pymc_dpsplit.components.parts import Part, joined, named_faults
 
@@ -40,15 +41,10 @@ def _refuse_parts(parts: Mapping[str, Any]) -> None:
             raise ValueError(
                 f"{name}={shown(family)} is not a component; give a family, as dps.Normal."
             )
-        if family.reads_sparse:
+        if isinstance(family, LinearRegression) and family.has_covariates:
             raise ValueError(
-                f"{name} is {type(family).__name__}, whose columns are not independent and may be "
-                "sparse; give it a mixture of its own, or Poisson instead."
-            )
-        if family.holds_covariates:
-            raise ValueError(
-                f"{name} is {type(family).__name__}, whose density depends on covariates; give it "
-                "a mixture of its own."
+                f"{name} is LinearRegression with covariates of its own; leave them out, and give "
+                "the part columns of the data that hold them, before that of the response."
             )
         if isinstance(family, NonconjugateFamily):
             raise ValueError(
@@ -135,6 +131,9 @@ class Product(IndependentParts):
         )
         self.is_discrete = any(part.family.is_discrete for part in parts)  # type: ignore[misc]
         self.is_bounded = any(part.family.is_bounded for part in parts)  # type: ignore[misc]
+        self.holds_covariates = any(  # type: ignore[misc]
+            part.family.holds_covariates for part in parts
+        )
         fixed = [part.named(dict.fromkeys(part.family.likelihood_arguments)) for part in parts]
         self.likelihood_arguments = tuple(joined(fixed))
 
@@ -306,17 +305,19 @@ class Product(IndependentParts):
     def own_coords(
         self, name: str, feature_names: Sequence[Any] | None
     ) -> dict[str, Sequence[Any]]:
-        owner, _ = self._owner(name)
+        owner, own = self._owner(name)
         parts = self._parts(sum((self._widths or {}).values()))
         part = next(part for part in parts if part.name == owner.name)
         columns: Sequence[Any] = (self.columns or {}).get(part.name, ())
         several = [self.categories.get(key) for key in columns]
-        coords: dict[str, Sequence[Any]] = {}
+        names = None if feature_names is None else self._names_in_part(part, feature_names)
+        own_coords = part.family.own_coords(own, names)
+        coords = {f"{part.name}_{axis}": of for axis, of in own_coords.items()}
         for axis, length in self.own_dims(name).items():
             if axis == f"{part.name}_category" and several:
                 coords[axis] = coordinate_of_categories(several, length) or range(length)
-            elif axis.startswith(f"{part.name}_feature") and feature_names is not None:
-                coords[axis] = self._names_in_part(part, feature_names)
+            elif axis.startswith(f"{part.name}_feature") and names is not None:
+                coords[axis] = names
         return coords
 
     def _names_in_part(self, part: Part, names: Sequence[Any]) -> Sequence[Any]:

@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import pymc_dpsplit as dps
 from pymc_dpsplit.data.fixed_rows import read_only
 from pymc_dpsplit.variables.log_density import log_mixture_density
-from tests.reference import discrete, families, product
+from tests.reference import discrete, families, product, regression
 from tests.reference.example import as_codes, as_counts
 from tests.support.operations import (
     cache_of,
@@ -46,14 +46,27 @@ def parts_of(kind: str) -> dict[str, tuple[int, Any, Any]]:
     counts = 2, dps.Poisson(a, b), discrete.Poisson(a, b)
     codes = 1, dps.Categorical(beta), discrete.Categorical(beta)
     wide = WIDE, dps.MvNormal(**wide_mv_normal()), families.MvNormal(**wide_mv_normal())
+    a0 = np.array([0.6, 0.9, 0.5])
+    words = 3, dps.Multinomial(a0), discrete.Multinomial(a0)
+    prior = regression.EXAMPLES["LinearRegression"].hyperparameters(3)
+    response = 3, dps.LinearRegression(**prior), regression.LinearRegression(**prior)
     return {
         "three kinds": {"h": number, "v": counts, "c": codes},
         "wide in the middle": {"v": counts, "w": wide, "h": number},
         "one part": {"v": counts},
+        "words alone": {"t": words},
+        "words first": {"t": words, "h": number, "v": counts},
+        "words in the middle": {"h": number, "t": words, "v": counts, "c": codes},
+        "words last": {"v": counts, "h": number, "t": words},
+        "words twice": {"t": words, "h": number, "u": words},
+        "a response": {"h": number, "r": response, "t": words},
     }[kind]
 
 
-KINDS = ("three kinds", "wide in the middle", "one part")
+KINDS = (
+    "three kinds", "wide in the middle", "one part", "words alone", "words first",
+    "words in the middle", "words last", "words twice", "a response",
+)  # fmt: skip
 over_kinds = pytest.mark.parametrize("kind", KINDS)
 
 
@@ -65,11 +78,12 @@ class Case:
         columns = []
         for name, (width, _, _) in parts.items():
             real = rng.standard_normal((70, width)).astype(np.float32).astype(np.float64)
-            columns.append({"v": as_counts, "c": as_codes}.get(name, np.asarray)(real))
+            made = {"v": as_counts, "t": as_counts, "u": as_counts, "c": as_codes}
+            columns.append(made.get(name, np.asarray)(real))
         self.rows = np.hstack(columns)
-        self.data = read_only(np.ascontiguousarray(self.rows, dtype))
         families_ = {name: family for name, (_, family, _) in parts.items()}
         self.component = dps.Product(**families_).validate_rows(self.rows)
+        self.data = self.component.arranged(read_only(np.ascontiguousarray(self.rows, dtype)))
         self.values = self.component.check(self.component.hyperparameters, self.rows.shape[1])
         self.shift = self.rows.mean(0)
         self.prior = self.component.prior(self.values, self.shift)
@@ -77,7 +91,8 @@ class Case:
 
 
 @pytest.mark.parametrize(
-    ("kind", "dtype"), [*((kind, np.float64) for kind in KINDS), (KINDS[1], np.float32)]
+    ("kind", "dtype"),
+    [*((kind, np.float64) for kind in KINDS), *((kind, np.float32) for kind in KINDS[1::3])],
 )
 def test_operations_match_the_twin(kind: str, dtype: type, rng: np.random.Generator) -> None:
     case = Case(kind, rng, dtype)
@@ -119,8 +134,9 @@ def test_parameters_are_drawn_part_by_part(kind: str, rng: np.random.Generator) 
     rng, start, alone = np.random.default_rng(5), 0, []
     for name, (width, family, _) in parts_of(kind).items():
         at = np.s_[:, start : start + width]
-        data = np.ascontiguousarray(case.data[at])
-        values = family.validate_rows(data).check(family.hyperparameters, width)
+        family = family.validate_rows(case.rows[at])
+        data = family.arranged(np.ascontiguousarray(case.rows[at]))
+        values = family.check(family.hyperparameters, width)
         prior = case.component.families[name].prior(values, case.shift[at[1]])
         alone.append(draws_of(prior, stats_of(prior, data, np.arange(9)), 1, rng))
         start += width
@@ -152,15 +168,20 @@ def test_some_columns_alone_match_the_twin(kind: str, rng: np.random.Generator) 
     """Also where parts are left out, whatever is left."""
     case = Case(kind, rng)
     parameters = case.component.draw_base(rng, case.values, 2)
-    n_features = case.rows.shape[1]
-    for chosen in (np.arange(n_features - 1), np.arange(1, n_features), np.array([n_features - 1])):
-        if not len(chosen):
+    n_features, parts = case.rows.shape[1], case.component.columns_in_data(case.rows.shape[1])
+    whole = [set(at) for name, at in parts.items() if name in "rtu"]
+    of_one = [at for at in parts.values() if len(parts) > 1]
+    some = [np.arange(n_features - 1), np.arange(1, n_features), np.array([n_features - 1])]
+    for chosen in (*some, *of_one, *(np.setdiff1d(np.arange(n_features), at) for at in of_one)):
+        # Words, and a response with its covariates, stay together.
+        if not len(chosen) or any(0 < len(of & set(chosen)) < len(of) for of in whole):
             continue
         twin, rows = case.twin.restricted(chosen), case.rows[:, chosen]
         taken = case.component.restrict_parameters(parameters, chosen)
         restricted = case.component.restrict(case.values, chosen)
+        few = case.component.of_features(chosen)
         ours = log_mixture_density(
-            case.component, np.ascontiguousarray(rows), np.array([0.5, 0.2]), 0.3, taken, restricted
+            few, np.ascontiguousarray(rows), np.array([0.5, 0.2]), 0.3, taken, restricted
         )
         each = [{key: value[k] for key, value in taken.items()} for k in range(2)]
         terms = [np.log(0.3) + np.array([twin.log_predictive(x, rows[:0]) for x in rows])]
@@ -257,7 +278,14 @@ def test_columns_are_taken_in_order_by_width() -> None:
         (dps.Product, "parts are missing"),
         (lambda: dps.Product(a=3), "a=3 is not a component"),
         (lambda: dps.Product(a=dps.Product(b=dps.Normal(**NORMAL))), "a is itself a product"),
-        (lambda: dps.Product(a=dps.Multinomial(1.0)), "a is Multinomial"),
+        (
+            lambda: dps.Product(a=dps.LinearRegression([0.0, 1.0], mu0=0, lambda0=1, a0=1, b0=1)),
+            "a is LinearRegression with covariates of its own; leave them out",
+        ),
+        (
+            lambda: dps.Product(a=dps.Multinomial(1.0)).validate_rows(np.array([[np.nan, 1.0]])),
+            "part 'a': observed has 1 missing entry, which Multinomial does not impute; drop",
+        ),
         (
             lambda: dps.Product(a=dps.Component(pm.Laplace, mu=pm.Normal.dist(), b=1.0)),
             "has no conjugate base measure",
