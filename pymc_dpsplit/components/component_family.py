@@ -40,11 +40,9 @@ class ComponentFamily(ListedNames, ABC):
     is_discrete, is_bounded, holds_covariates : bool
         Whether observations are whole numbers, are restricted to a part of the real line, or hold
         covariates.  No other step method can move them: see `components.unmoved_rows`.
-    reads_sparse : bool
-        Whether observations may be `SparseRows`; `arranged` then returns no array.
-    has_margins : bool
-        Whether some of the columns of a row have a law of their own.  If not, rows have no missing
-        entries, and as a part of a product the family keeps all of its columns or none.
+    reads_sparse, has_margins : bool
+        Whether observations may be `SparseRows`, so that `arranged` returns no array; and whether
+        some columns of a row have a law of their own: otherwise no entry may be missing.
     takes_categories : bool
         Whether observations may be strings, which are replaced by codes.
     examples : tuple of float
@@ -56,10 +54,8 @@ class ComponentFamily(ListedNames, ABC):
     has_covariates : bool
         Whether the density of a row depends on covariates of that row, so that it is undefined
         for rows other than those observed; may be set per instance.
-    parameters : dict
-        Name of each cluster parameter to its number of axes of length D.
-    graph_ndims : dict
-        The same for the parameters that `graph_parameters` returns.
+    parameters, graph_ndims : dict
+        Number of axes of length D of each cluster parameter, and of those of `graph_parameters`.
     """
 
     hyperparameters: dict[str, Any]

@@ -137,10 +137,7 @@ def _cache_remove(prior, data, i, cache):
     size_first, size_other = base.predictive_size(prior.first), base.predictive_size(prior.other)
     cache_first, cache_other = part_of(cache, 0, size_first), part_of(cache, size_first, size_other)
     is_good = base.predictive_remove(prior.first, first_rows(prior, data), i, cache_first)
-    return (
-        base.predictive_remove(prior.other, other_rows(prior, data), i, cache_other)
-        and is_good
-    )
+    return base.predictive_remove(prior.other, other_rows(prior, data), i, cache_other) and is_good
 
 
 def _log_predictive(prior, data, i, cache):

@@ -76,8 +76,8 @@ class Product(IndependentParts):
     Raises
     ------
     ValueError
-        If there is no part, or a part is not a family, is a product or non-conjugate, or reads
-        sparse rows (`Multinomial`).
+        If there is no part, or a part is not a family, is a product or non-conjugate, or is a
+        `LinearRegression` with covariates of its own; if columns and parts do not match.
 
     Notes
     -----
@@ -85,11 +85,26 @@ class Product(IndependentParts):
     ``x_height_mu`` (K, D) of a part ``height``; hyperparameters are named in the same way.
     `from_data` chooses the kinds of columns, and the hyperparameters of each kind by the data.
     In a `Categorical` part strings become codes in alphabetical order, and pandas categories in
-    their own order; booleans become zeros and ones.  Entries may be missing if the part allows it.
+    their own order; booleans become zeros and ones.  Entries may be missing if the part allows it,
+    whatever the other parts are.
+
+    A `Multinomial` part is a block of dense columns of counts, such as the words of texts beside
+    what else is known of them.  The part of a `LinearRegression` holds the covariates, then the
+    response.  With a law of the covariates in another part, the model is a profile regression [1]_:
+    clusters of rows with similar covariates and one regression each.  A column belongs to one part,
+    so the other part takes a copy of it: ``frame.assign(age_law=frame["age"])``.  Drawn rows have
+    the totals and the covariates of the observed rows, as in a mixture of such a family alone;
+    columns of these parts have no `density`.  `predict` takes rows in which all columns of such a
+    part are missing, for instance the response and its covariates of a new row.
 
     The trace keeps the columns in the order of the data, whatever the order of the parts.
     `pm.Data` and `pm.set_data` take numbers without names: in the order of the frame of
     `from_data`, at the positions that `columns` gives, or else in the order of the parts.
+
+    References
+    ----------
+    .. [1] Molitor, Papathomas, Jerrett and Richardson (2010). Bayesian profile regression with an
+       application to the National Survey of Children's Health. Biostatistics 11, 484-498.
 
     Examples
     --------
@@ -99,6 +114,21 @@ class Product(IndependentParts):
     ...     visits=dps.Poisson(a0=1.0, b0=0.5),
     ... )
     Product(height=Normal(mu0=170.0, kappa0=0.1, a0=2.0, b0=100.0), visits=Poisson(a0=1.0, b0=0.5))
+
+    Texts with the age of their author, and a profile regression:
+
+    >>> texts = dps.Product(
+    ...     {"words": ["cat", "dog", "fish"], "age": "age"},
+    ...     words=dps.Multinomial(a0=0.5),
+    ...     age=dps.Normal(mu0=40.0, kappa0=0.1, a0=2.0, b0=100.0),
+    ... )
+    >>> profiles = dps.Product(
+    ...     {"outcome": ["age", "pressure"], "age": ["age_law"]},
+    ...     outcome=dps.LinearRegression(mu0=0.0, lambda0=0.01, a0=2.0, b0=100.0),
+    ...     age=dps.Normal(mu0=40.0, kappa0=0.1, a0=2.0, b0=100.0),
+    ... )
+    >>> list(profiles.parameters)
+    ['outcome_beta', 'outcome_sigma', 'age_mu', 'age_sigma']
     """
 
     _listed: ClassVar[tuple[str, ...]] = (

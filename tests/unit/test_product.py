@@ -1,6 +1,7 @@
 """Products: their operations are those of their parts, and tables are shared out as documented."""
 
 import datetime as dt
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import pymc_dpsplit as dps
+from pymc_dpsplit.components.margins import family_without_margin, validate_new_rows
 from pymc_dpsplit.data.fixed_rows import read_only
+from pymc_dpsplit.moves.cost import is_sparse, work_of
+from pymc_dpsplit.moves.patterns import log_density_of_present
+from pymc_dpsplit.posterior.trace.draws import MixtureDraw
+from pymc_dpsplit.posterior.trace.log_density import _log_margin
 from pymc_dpsplit.variables.log_density import log_mixture_density
 from tests.reference import discrete, families, product, regression
 from tests.reference.example import as_codes, as_counts
@@ -199,6 +205,72 @@ def test_missing_entries_are_drawn_part_by_part(rng: np.random.Generator) -> Non
     assert_array_equal(drawn[~is_missing], case.rows[~is_missing])
     case.component.validate_rows(drawn)
     assert case.component.support_point(np.array([0.4, 1.4, 2.6, 0.6])).tolist() == [0.4, 1, 3, 1]
+
+
+@pytest.mark.parametrize("kind", ["words in the middle", "a response"])
+def test_entries_of_other_parts_may_be_missing(kind: str, rng: np.random.Generator) -> None:
+    """Of a part whose columns have no laws of their own all are kept, or none."""
+    case = Case(kind, rng)
+    columns = case.component.columns_in_data(case.rows.shape[1])
+    (number,) = columns["h"]
+    parameters = case.component.draw_base(rng, case.values, 2)
+    is_missing = np.zeros(case.rows.shape, bool)
+    is_missing[::2, number] = True
+    rows = np.where(is_missing, np.nan, case.rows)
+    drawn = case.component.draw_missing(rng, rows, is_missing, parameters, np.zeros(70, int))
+    assert_array_equal(drawn[~is_missing], case.rows[~is_missing])
+    assert np.isfinite(drawn).all()
+    found = log_density_of_present(
+        case.component, rows, is_missing, parameters, case.values, np.ones(70, int)
+    )
+    one = {key: value[1] for key, value in parameters.items()}
+    others = np.setdiff1d(np.arange(case.rows.shape[1]), number)
+    few = case.twin.restricted(others).log_density(case.rows[::2][:, others], one)
+    assert_allclose(found[::2], few, rtol=1e-8, atol=1e-8)
+    assert_allclose(found[1::2], case.twin.log_density(case.rows[1::2], one), rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize(("kind", "part"), [("words in the middle", "t"), ("a response", "r")])
+def test_new_rows_may_lack_a_whole_part(kind: str, part: str, rng: np.random.Generator) -> None:
+    case = Case(kind, rng)
+    at = case.component.columns_in_data(case.rows.shape[1])[part]
+    rows = case.rows[:3].copy()
+    rows[1, at] = np.nan
+    with pytest.raises(ValueError, match=f"part '{part}': observed has 3 missing entries"):
+        case.component.validate_rows(rows)
+    validate_new_rows(case.component, rows)
+    assert np.isnan(rows[1, at]).all()
+    rows[2, at[-1]] = np.nan
+    with pytest.raises(ValueError, match=f"part '{part}': observed has 1 missing entry, which"):
+        validate_new_rows(case.component, rows)
+    family = family_without_margin(case.component, [0, int(at[0])], case.rows.shape[1])
+    assert family is case.component.families[part]
+    assert family_without_margin(case.component, [0], case.rows.shape[1]) is None
+
+
+def test_a_response_names_its_coefficients() -> None:
+    frame = pd.DataFrame({"y": [0.1, 0.2], "age_law": [1.0, 2.0], "age": [1.0, 2.0]})
+    prior = regression.EXAMPLES["LinearRegression"].hyperparameters(2)
+    parts = {"outcome": dps.LinearRegression(**prior), "age": dps.Normal(**NORMAL)}
+    product_ = dps.Product({"outcome": ["age", "y"], "age": "age_law"}, **parts)
+    read, rows = product_.read_table(frame)
+    read = read.validate_rows(rows)
+    assert read.holds_covariates
+    assert read.own_dims("outcome_beta") == {"outcome_coefficient": 2}
+    coords = read.own_coords("outcome_beta", list(frame))
+    assert coords == {"outcome_coefficient": ["intercept", "age"]}
+    assert_array_equal(read.arranged(rows), [[1.0, 0.1, 1.0], [2.0, 0.2, 2.0]])
+
+
+def test_the_cost_of_words_is_that_of_their_entries(rng: np.random.Generator) -> None:
+    case = Case("words in the middle", rng)
+    parts = Case("words alone", rng).data, np.empty((70, 1)), np.empty((70, 3))
+    data = case.data
+    assert is_sparse(data)
+    assert data.shape == (70, 7)
+    entries = [np.count_nonzero(case.rows[:, 1:4]), len(parts[0].indices)]
+    expected = work_of(parts[0]) * entries[0] / entries[1] + sum(map(work_of, parts[1:]))
+    assert work_of(data) == pytest.approx(expected)
 
 
 # --- tables ---------------------------------------------------------------------------------
@@ -463,6 +535,24 @@ def test_some_permuted_columns_are_those_of_their_parts(
             )
         )
     assert_allclose(found[0], found[1], rtol=1e-12)
+
+
+def test_the_density_of_some_columns_has_their_order(rng: np.random.Generator) -> None:
+    case = Permuted(rng)
+    parameters = case.component.draw_base(rng, case.values, 2)
+    weights = np.array([0.5, 0.2])
+    drawn = MixtureDraw(weights, 0.3, parameters, 1.0, case.values, case.outward)
+    mixture: Any = SimpleNamespace(component=case.permuted)
+    for some in ([0], [3], [1, 3], [0, 1, 2]):
+        features = np.array(some)
+        rows = np.ascontiguousarray(case.outward[:, features])
+        inner = np.flatnonzero(np.isin(ORDER, features))
+        law = weights, 0.3, case.component.restrict_parameters(parameters, inner)
+        expected = log_mixture_density(
+            case.component.of_features(inner), np.ascontiguousarray(case.rows[:, inner]), *law,
+            case.component.restrict(case.values, inner)
+        )  # fmt: skip
+        assert_allclose(_log_margin(mixture, drawn, rows, features), expected, rtol=1e-9)
 
 
 def test_the_order_is_that_of_the_first_table(frame: pd.DataFrame) -> None:

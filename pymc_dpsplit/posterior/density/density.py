@@ -10,6 +10,7 @@ import xarray as xr
 from pymc.model import Model
 
 from pymc_dpsplit.components.arguments import check_integer
+from pymc_dpsplit.components.margins import family_without_margin
 from pymc_dpsplit.posterior.density.feature_laws import (
     CountLaw,
     Density,
@@ -143,6 +144,7 @@ def density(
         law: FeatureLaw = GaussianLaw(draws)
     else:
         mixture = _mixture_of(name, model)
+        _refuse_columns_of_whole_rows(mixture, keep or (0,), names)
         is_whole = [bool(mixture.component.discrete_features(mixture.n_features)[i])
                     for i in keep or (0,)]  # fmt: skip
         at = _by_model(idata, mixture, model, keep or (0,), num_samples)
@@ -171,6 +173,19 @@ def _mixture_of(name: str, model: Model | None) -> MixtureVariables:
             "posterior predictive draws."
         )
     return mixture
+
+
+def _refuse_columns_of_whole_rows(
+    mixture: MixtureVariables, keep: tuple[int, ...], names: list[str]
+) -> None:
+    """Refuse features of a family that has a law of whole rows only, given totals or covariates."""
+    family = family_without_margin(mixture.component, keep, mixture.n_features)
+    if family is not None:
+        raise ValueError(
+            f"mixture {mixture.name} has no density of {' and '.join(map(repr, names))}, because "
+            f"single columns of {type(family).__name__} have no law of their own; give features= "
+            "of other families, or use describe_clusters."
+        )
 
 
 def _by_model(
