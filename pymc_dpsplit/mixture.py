@@ -40,6 +40,11 @@ from pymc_dpsplit.variables.observed import (
     read_observed,
     register_observed,
 )
+from pymc_dpsplit.variables.shared_labels import (
+    read_shared_labels,
+    refuse_taken_names,
+    register_shared_labels,
+)
 
 # Default number of rows recorded per draw: its range, and the bytes that the rows may take.
 _LEAST_ROWS, _MOST_ROWS = 10, 64
@@ -58,6 +63,8 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
     component: ComponentFamily,
     *,
     observed: Any = None,
+    groups: Any = None,
+    counts: Any = None,
     dims: str | Sequence[str] | None = None,
     shape: int | Sequence[int] | None = None,
     max_clusters: int | None = None,
@@ -91,6 +98,12 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
         regression, and the model also has ``{name}_labels``.  It has them too if the density of a
         row depends on a variable (`sigma` of `NormalKnownSigma`).  Without `observed` the mixture
         is latent.
+    groups : array-like of int or str, shape (N,), optional
+        Group of each row, such as a subject with several rows: rows with equal ids have one label,
+        and given it they are independent.  A group is one item of the process, of which cluster
+        sizes, weights and ``{name}_labels`` are; these have the dimension ``{name}_group``.
+    counts : array-like of int, shape (N,), optional
+        Whole numbers from 1: row i stands for ``counts[i]`` equal rows with one label.
     dims : str or sequence of str, optional
         Names of the dimensions of `observed`, or of the latent variable.  Parameters share the
         dimension of features; by default it is ``{name}_feature``.  Names of the columns and rows
@@ -134,6 +147,11 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
     ``pm.sample_posterior_predictive(idata, sample_vars=["b"], predictions=True)``.
     ``{name}_labels`` contains N integers per draw; use `var_names` of `pm.sample` to omit it.
 
+    Groups and counts need a conjugate family, and complete data that are no variable; the trace
+    holds them in ``constant_data``.  `loo` and `pm.compute_log_likelihood` give one value for each
+    group.  New rows of `predict` and `density` are each a group of their own.  See docs/method.md,
+    eq. (7.47)-(7.50).
+
     For leave-one-out cross-validation see `loo`.  `pm.compute_log_likelihood` computes one value
     for each row that has an observed entry, and leaves other rows out.  The checks of ArviZ that
     compare single entries, such as `az.loo_pit`, take one feature at a time, and the rows that
@@ -168,22 +186,26 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
         _check_component(component)
         data = _checked_data(observed, component, shape, dims, model)
         component = data.component
+        shared = read_shared_labels(groups, counts, observed, data)
+        n_items = data.shape[0] if shared is None else shared.n_groups
         inputs = [
             _checked_alpha(alpha, model),
             *checked_hyperparameters(component, data.shape[1], model),
         ]
         needs_all = data.is_labelled or bool(rvs_in_graph(inputs[1:]))
         grows = may_grow(observed) and not data.is_labelled
-        n_rows_kept = _checked_max_clusters(max_clusters, component, data.shape, needs_all, grows)
+        shape_of_items = n_items, data.shape[1]
+        n_kept = _checked_max_clusters(max_clusters, component, shape_of_items, needs_all, grows)
         data_dims = checked_dims(dims, data.shape, component, names, name, model)
         _check_names(name, component, data, model)
+        refuse_taken_names(name, shared, model)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
     if data.warning is not None:
         warnings.warn(f"{name}: {data.warning}", UserWarning, stacklevel=2)
-    n_obs, n_features = data.shape
+    n_features = data.shape[1]
     target, bare = model.name_for(name), _without_variables(component)
-    op = RandomMeasure(target, bare, n_obs, n_features, n_rows_kept, data.is_labelled)
+    op = RandomMeasure(target, bare, n_items, n_features, n_kept, data.is_labelled)
     concentration, *hyperparameters = inputs
     measure = op.make_node(_new_rng(), *inputs).outputs[1:]
     add_names(data_dims, names, model)
@@ -192,10 +214,11 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
     given = [concentration, *occupied, *hyperparameters]
     extra = _extras(name, data, measure, given, bare, data_dims, model)
     is_latent = data.values is None
-    rows = MixtureRows(target, bare, n_features, data.dtype, is_latent, tuple(extra))
+    rows = MixtureRows(target, bare, n_features, data.dtype, is_latent, tuple(extra), shared)
     x: Any = rows(_new_rng(), number_of_rows(data, data_dims, model), *given, *extra.values())
     if is_latent:
         return model.register_rv(x, name, dims=data_dims)
+    register_shared_labels(name, shared, data_dims, model)
     return register_observed(x, name, data, data_dims, model)
 
 

@@ -14,6 +14,7 @@ from pymc_dpsplit.components.arguments import as_floats, positive_vector, shown
 from pymc_dpsplit.components.by_column import OneParameterByColumn
 from pymc_dpsplit.components.dispatch import implemented, implements, operation
 from pymc_dpsplit.components.hyperparameters import Requirement
+from pymc_dpsplit.components.lost_digits import PRECISE_POISSON_COUNT, warning_of_lost_digits
 from pymc_dpsplit.components.parameter_laws import BetaLaw
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.random import draw_log_gamma
@@ -27,6 +28,9 @@ def _whole_vector(name: str, value: Any, n_features: int) -> np.ndarray:
     return vector
 
 
+# With larger numbers the law is nearly that of `Poisson`, and terms of its density cancel alike.
+_LARGE = 1e7
+
 # The sufficient statistics contain log h, which depends on this number: it cannot be a variable.
 KNOWN_NUMBER = Requirement(1, positive_vector, is_number=True)
 KNOWN_TRIALS = Requirement(1, _whole_vector, is_number=True)
@@ -37,6 +41,12 @@ class WithProbability(OneParameterByColumn):
 
     is_discrete: ClassVar[bool] = True
     law = BetaLaw("p")
+
+    def warning_for(self, rows: np.ndarray) -> str | None:
+        """Warn as by default, and sooner if the known number is large."""
+        is_large = any((self._number(name) > _LARGE).any() for name in self.likelihood_arguments)
+        most = PRECISE_POISSON_COUNT if is_large else self.most_precise_count
+        return warning_of_lost_digits(rows, most)
 
     def _number(self, name: str) -> Any:
         """Return a known number among the hyperparameters as an array."""

@@ -123,7 +123,8 @@ def _beta_counts(prior, d, n, t):
 
 @implements(natural_of, BinomialPrior)
 def _natural_of(prior, d, log_p, log_q):
-    return log_p - log_q, prior.n[d] * (log_q - log_sum_of_two(log_p, log_q))
+    log_odds = log_p - log_q
+    return log_odds, -prior.n[d] * log_sum_of_two(0.0, log_odds)
 
 
 implement_beta_probability(BinomialPrior)

@@ -192,7 +192,7 @@ class ComponentFamily(ListedNames, ABC):
     def own_coords(
         self, name: str, feature_names: Sequence[Any] | None
     ) -> dict[str, Sequence[Any]]:
-        """Return coordinates of the axes of `own_dims`, where they are known.
+        """Return name to coordinate of the axes of `own_dims`, where they are known.
 
         Parameters
         ----------
@@ -200,13 +200,12 @@ class ComponentFamily(ListedNames, ABC):
             Name of a parameter.
         feature_names : sequence, optional
             Names of the D features, if they have any.
-
-        Returns
-        -------
-        dict
-            Name of the axis to its coordinate; by default empty.
         """
         return {}
+
+    def category_names(self, name: str) -> np.ndarray | None:
+        """Return the names of categories (D, C) of a parameter, "" where a feature has fewer."""
+        return None
 
     def shape_of(self, name: str, ndim: int, n_features: int) -> tuple[int, ...]:
         """Return the shape of a parameter of one cluster, or of a hyperparameter.

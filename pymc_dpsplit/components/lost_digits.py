@@ -6,6 +6,9 @@ import numpy as np
 
 from pymc_dpsplit.data.blocks import quartiles_of, range_of
 
+# Larger counts have Poisson log densities of less than nine digits: their terms cancel.
+PRECISE_POISSON_COUNT = 1e6
+
 _EPSILON = float(np.finfo(np.float64).eps)
 
 

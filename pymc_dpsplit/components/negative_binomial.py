@@ -122,8 +122,8 @@ def _beta_counts(prior, d, n, t):
 
 @implements(natural_of, NegativeBinomialPrior)
 def _natural_of(prior, d, log_p, log_q):
-    total = log_sum_of_two(log_p, log_q)
-    return log_q - total, prior.r[d] * (log_p - total)
+    log_odds = log_p - log_q
+    return -log_sum_of_two(0.0, log_odds), -prior.r[d] * log_sum_of_two(0.0, -log_odds)
 
 
 implement_beta_probability(NegativeBinomialPrior)

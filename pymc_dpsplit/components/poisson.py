@@ -18,6 +18,7 @@ from pymc_dpsplit.components.component_family import Values
 from pymc_dpsplit.components.dispatch import implements
 from pymc_dpsplit.components.graph_functions import log_gamma
 from pymc_dpsplit.components.hyperparameters import A0_B0, Requirements
+from pymc_dpsplit.components.lost_digits import PRECISE_POISSON_COUNT
 from pymc_dpsplit.components.parameter_laws import TINY, GammaLaw
 from pymc_dpsplit.components.support import COUNTS
 from pymc_dpsplit.data.blocks import moments_of
@@ -72,7 +73,7 @@ class Poisson(OneParameterByColumn):
     requirements: ClassVar[Requirements] = A0_B0
     is_discrete: ClassVar[bool] = True
     # Terms x log(rate) and log x! cancel; in the other families of counts what cancels is about x.
-    most_precise_count: ClassVar[float] = 1e6
+    most_precise_count: ClassVar[float] = PRECISE_POISSON_COUNT
     law = GammaLaw("rate")
     support = COUNTS
     prior_class = PoissonPrior

@@ -350,6 +350,15 @@ class Product(IndependentParts):
                 coords[axis] = names
         return coords
 
+    def category_names(self, name: str) -> np.ndarray | None:
+        part, own = self._owner(name)
+        length = part.family.own_dims(own).get("category")
+        several = [self.categories.get(key) for key in (self.columns or {}).get(part.name, ())]
+        if length is None or not several or None in several:
+            return None
+        padded = [[*map(str, names or ()), *[""] * length][:length] for names in several]
+        return np.array(padded, dtype=object)
+
     def _names_in_part(self, part: Part, names: Sequence[Any]) -> Sequence[Any]:
         """Return the names of the columns of a part; positions are those in the part."""
         if list(names) == list(range(len(names))):

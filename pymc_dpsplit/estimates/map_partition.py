@@ -11,8 +11,6 @@ from pymc.model import Model
 
 from pymc_dpsplit import sampler
 from pymc_dpsplit.components.arguments import as_floats, check_integer, generator_of
-from pymc_dpsplit.components.component_family import ComponentFamily
-from pymc_dpsplit.components.fixed_hyperparameters import with_values
 from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
 from pymc_dpsplit.data.blocks import column_centres
 from pymc_dpsplit.estimates.climbing import AlphaPrior, Summit, climb
@@ -40,7 +38,7 @@ class MapPartition:
     var_name : str
         Name of the mixture.
     labels : ndarray of int64, shape (N,)
-        Cluster of each observation; cluster 0 is the largest.
+        Cluster of each observation, or of each group of rows; cluster 0 is the largest.
     alpha : float
         The concentration, given or at its mode.
     log_joint : float
@@ -177,7 +175,7 @@ class _Problem:
     """Target of a climb with its mixture, and the prior of alpha unless alpha is fixed."""
 
     mixture: MixtureVariables
-    component: ComponentFamily
+    values: dict[str, np.ndarray]
     shift: np.ndarray
     target: sampler.Target
     prior: AlphaPrior | None = None
@@ -212,7 +210,9 @@ class _Problem:
             alpha=best.alpha,
             log_joint=float(log_joint(self._target_at(best.alpha), stats)),
             weights=stats[:, 0] / (len(labels) + best.alpha),
-            parameters=self.component.unpack(plug_in_parameters(prior, stats), self.shift),
+            parameters=self.mixture.items.unpack(
+                plug_in_parameters(prior, stats), self.values, self.shift
+            ),
             n_iterations=len(best.path),
             log_joints=log_joints,
         )
@@ -275,15 +275,14 @@ def _problem_of(
     point = start(int(rng.integers(2**31)))
     conditioning = evaluator.read(point)
     shift = column_centres(conditioning.rows)
-    component = with_values(mixture.component, conditioning.values)
-    prior = component.prior(conditioning.values, shift)
+    items, values = mixture.items, conditioning.values
     law = dirichlet_process(conditioning.alpha)
-    target = sampler.Target(prior, component.arranged(conditioning.rows), law)
+    target = sampler.Target(items.prior(values, shift), items.arranged(conditioning.rows), law)
     concentration = concentration_prior(mixture, model, point)
     if concentration is None:
-        return _Problem(mixture, component, shift, target)
+        return _Problem(mixture, values, shift, target)
     value = float(point[concentration.value_name])
-    return _Problem(mixture, component, shift, target, concentration.given(point), value)
+    return _Problem(mixture, values, shift, target, concentration.given(point), value)
 
 
 def _starts(

@@ -157,12 +157,25 @@ def log_beta_rising(a, b, s, f):
         ratio = _beta_ratio(a, b, s, f)
         if _LEAST < ratio < _NEARLY_ONE:
             return math.log(ratio)
+    # Where one side is large, its log gammas have all but a few digits in common.
+    if b + f < s:
+        return _log_beta_rising_far(a, b, s, f)
+    if a + s < f:
+        return _log_beta_rising_far(b, a, f, s)
     c = (a + s) + (b + f)
     if c < _STIRLING_FROM:
         of_sum = math.lgamma(c) - math.lgamma(a + b) - (s + f) * math.log(c)
     else:
         of_sum = _log_rising_over_end(a + b, s + f)
     return log_rising_over(a, s, c) + log_rising_over(b, f, c) - of_sum
+
+
+@jitted
+def _log_beta_rising_far(a, b, s, f):
+    """As `log_beta_rising`, rounded as if it were of the size of b + f, for s > b + f."""
+    c = (a + s) + (b + f)
+    of_first = log_rising_over(a, b, c) - log_rising_over(a + s, b + f, c)
+    return of_first + log_rising_over(b, f, c)
 
 
 @jitted

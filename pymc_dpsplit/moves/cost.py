@@ -3,6 +3,7 @@
 from typing import Any
 
 from pymc_dpsplit.components.mixed_pair import MixedRows
+from pymc_dpsplit.components.shared_labels.kernels import GroupedRows
 from pymc_dpsplit.moves.family_moves import typical_size
 from pymc_dpsplit.moves.target import Target
 
@@ -14,6 +15,8 @@ _WORK_PER_ENTRY, _PER_COLUMN = 8.0, 30.0
 def work_of(data: Any) -> float:
     """Cost of one observation and cluster, in multiplications under full covariance."""
     n_obs, n_features = data.shape
+    if isinstance(data, GroupedRows):
+        return work_of(data.rows) * len(data.members) / n_obs
     if isinstance(data, MixedRows):
         return work_of(data.first) + work_of(data.other)
     if is_sparse(data):
@@ -22,12 +25,15 @@ def work_of(data: Any) -> float:
 
 
 def is_sparse(data: Any) -> bool:
-    """Whether rows, or those of a part of a product, are stored as their nonzero entries."""
-    return isinstance(data, MixedRows) or hasattr(data, "indices")
+    """Whether rows, those of groups or of a part of a product, are stored as nonzero entries."""
+    rows = data.rows if isinstance(data, GroupedRows) else data
+    return isinstance(rows, MixedRows) or hasattr(rows, "indices")
 
 
 def _column_cost(data: Any) -> float:
     """Nanoseconds of one pass over the columns of a cluster, counted for sparse rows only."""
+    if isinstance(data, GroupedRows):
+        return _column_cost(data.rows)
     if isinstance(data, MixedRows):
         return _column_cost(data.first) + _column_cost(data.other)
     return data.shape[1] * _PER_COLUMN if is_sparse(data) else 0.0

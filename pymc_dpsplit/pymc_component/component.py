@@ -1,5 +1,6 @@
 """`Component`: any distribution of PyMC as a component of a mixture."""
 
+import copy
 import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
@@ -28,6 +29,8 @@ from pymc_dpsplit.pymc_component.ties import fault_of_ties
 _MOST_NODES, _LEAST_NODES, _MOST_EVALUATIONS = 4096, 512, 2e7
 # Largest number of row arrays that are checked, as latent rows differ in every draw.
 _MOST_TRIED = 8
+# Keys of what is remembered about rows.
+_OF_ROWS = ("marginal", "tried")
 # Arbitrary random keys, fixed so that all processes use the same draws.
 _PILOT_KEY, _NODE_KEY = 0x5EED, 0xBA5E
 
@@ -44,7 +47,8 @@ class Component(NonconjugateFamily):
         Distribution of a row, such as ``pm.StudentT``; or a function that takes the arguments and
         covariates by name and returns an unnamed ``.dist()`` of the rows.
     covariates : dict, optional
-        Name to array-like (N, ...), one row per row of the data, passed to the function `dist`.
+        Name to array-like (N, ...), one row per row of the data, passed to the function `dist`;
+        `predict` takes those of new rows.
     **arguments
         Arguments of the distribution, of which at least one is an unnamed ``.dist()``.
 
@@ -162,6 +166,16 @@ class Component(NonconjugateFamily):
         twin: Component = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
         return twin
+
+    def with_covariates(self, covariates: Any, names: Any = None) -> "Component":
+        """Return the component of rows with other covariates, and the same clusters."""
+        other = copy.copy(self)
+        other._declaration = self._declaration.with_covariates(covariates)
+        other._graphs = copy.copy(self._graphs)
+        other._graphs.declaration = other._declaration
+        # Compiled functions read covariates with the rows; what was computed of rows is not kept.
+        other._made = {key: of for key, of in self._made.items() if key not in _OF_ROWS}
+        return other
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state without compiled functions, which belong to one process."""

@@ -4,7 +4,7 @@ Model variables are replaced by inputs, so that the result contains no part of t
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -63,6 +63,26 @@ class Declaration:
             return None
         columns = [value.reshape(len(value), -1) for value in self.covariates.values()]
         return np.ascontiguousarray(np.concatenate(columns, axis=1))
+
+    def with_covariates(self, covariates: Any) -> "Declaration":
+        """Return the declaration with other rows of the same covariates."""
+        refuse_other_covariates(covariates)
+        if set(covariates or ()) != set(self.covariates):
+            raise ValueError(
+                f"covariates are {sorted(covariates or ())}, but the component was declared with "
+                f"{sorted(self.covariates)}; give a dict of these."
+            )
+        other = {name: _checked_covariate(name, covariates[name]) for name in self.covariates}
+        lengths = {len(value) for value in other.values()}
+        for name, value in other.items():
+            wanted = self.covariates[name].shape[1:]
+            if value.shape[1:] != wanted or len(lengths) > 1:
+                shape = ", ".join(["M", *map(str, wanted)]) + "," * (not wanted)
+                raise ValueError(
+                    f"covariate {name} has shape {value.shape}; give shape ({shape}), with the "
+                    "same M for all covariates."
+                )
+        return replace(self, covariates=other)
 
 
 def declare(

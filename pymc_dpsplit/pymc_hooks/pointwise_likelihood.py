@@ -1,8 +1,11 @@
-"""Log likelihood of each row in a trace, without the rows that have no observed entry.
+"""Log likelihood of each row in a trace, or group of rows, without rows that have no entry.
 
 A row without an observed entry has the likelihood one in every draw.  It is no data point: PyMC
 leaves the missing values of its own variables out of the group `log_likelihood`, and functions of
 ArviZ such as `az.loo` refuse values that do not vary.
+
+A group of rows that share a label has one likelihood.  PyMC gives it the dimension of the rows,
+which is replaced here by that of the groups.
 """
 
 from collections.abc import Callable
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def install() -> None:
-    """Make `pm.compute_log_likelihood` leave out rows without an observed entry; idempotent."""
+    """Make `pm.compute_log_likelihood` follow rows without entry, and groups; idempotent."""
     wrap("compute_log_likelihood", _of_observed_rows, log_density, pm.stats, pm)
 
 
@@ -31,11 +34,14 @@ def _of_observed_rows(compute: Callable[..., Any]) -> Callable[..., Any]:
         of = Model.get_context(error_if_none=False) if model is None else model
         is_mixture = isinstance(of, Model) and any(map(is_owned, of.free_RVs))
         empty = _rows_without_entries(of) if is_mixture else {}
-        if not empty:
+        groups = _names_of_groups(of) if is_mixture else {}
+        if not (empty or groups):
             return compute(idata, model=model, extend_inferencedata=extend_inferencedata, **kwargs)
         found = compute(idata, model=model, extend_inferencedata=False, **kwargs)
         for name in empty.keys() & set(found.data_vars):
             found = _without_rows(found, name, empty[name])
+        for name in groups.keys() & set(found.data_vars):
+            found = _over_groups(found, name, groups[name])
         if not extend_inferencedata:
             return found
         idata["log_likelihood"] = found
@@ -53,6 +59,28 @@ def _rows_without_entries(model: Model) -> dict[str, list[int]]:
         if len(rows):
             found[str(mixture.rv.name)] = rows.tolist()
     return found
+
+
+def _names_of_groups(model: Model) -> dict[str, list[Any]]:
+    """Return the names of the groups of each mixture whose rows share labels."""
+    found = {}
+    for mixture in find_mixtures(model).values():
+        shared = mixture.items.shared
+        if shared is not None and shared.names is not None:
+            found[str(mixture.rv.name)] = list(shared.names)
+    return found
+
+
+def _over_groups(found: "xr.Dataset", name: str, names: list[Any]) -> "xr.Dataset":
+    """Return a dataset in which the last dimension of a variable is that of groups."""
+    values = found[name]
+    dim = str(values.dims[-1])
+    others = found.drop_vars(name)
+    if not any(dim in other.dims for other in others.data_vars.values()):
+        others = others.drop_dims(dim, errors="ignore")
+    group = f"{name}_group"
+    renamed = values.drop_vars(dim, errors="ignore").rename({dim: group})
+    return others.assign({name: renamed.assign_coords({group: names})})[list(found.data_vars)]
 
 
 def _without_rows(found: "xr.Dataset", name: str, rows: list[int]) -> "xr.Dataset":

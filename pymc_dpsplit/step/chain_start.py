@@ -5,7 +5,6 @@ from collections.abc import Mapping
 import numpy as np
 
 from pymc_dpsplit import sampler
-from pymc_dpsplit.components.fixed_hyperparameters import with_values
 from pymc_dpsplit.moves.start import draw_n_start
 from pymc_dpsplit.moves.sweep.density import log_density_alone
 from pymc_dpsplit.step.options import Options
@@ -69,7 +68,7 @@ def _continued(
     """
     weights, log_rest, parameters = mixture.measure_in(point)
     component, values = mixture.component, conditioning.values
-    params = with_values(component, values).pack(parameters, shift)
+    params = mixture.items.pack(parameters, values, shift)
     if mixture.is_labelled:
         # Other variables have moved given these labels, which are therefore kept.
         return sampler.resume_with_atoms(target, point[mixture.value_names["labels"]], params)

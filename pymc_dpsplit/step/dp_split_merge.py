@@ -205,13 +205,14 @@ class DPSplitMerge(BlockedStep):
             self.mixture.measure_in(point)
         rows = self._evaluator.read(point).rows
         self._centre(column_centres(rows))
-        self.options.refuse_start_of_other_length(self.mixture.name, rows.shape[0])
+        n_items = self.mixture.items.number_of(rows)
+        self.options.refuse_start_of_other_length(self.mixture.name, n_items)
         exchanges_rows = self.mixture.is_latent and not self._keeps_parameters
         self._likelihood = row_likelihood(self.mixture, model, point) if exchanges_rows else None
         self._incomplete = self.mixture.incomplete()
         self._concentration = concentration_to_move(self.mixture, model, point)
         self._intercepts = intercepts_of(self.mixture, model, point)
-        n_labels = rows.shape[0] if self.options.keep_labels else None
+        n_labels = n_items if self.options.keep_labels else None
         self.stats_dtypes_shapes = stats_types(self.mixture.name, n_labels)
         self.stats_dtypes = [{key: of for key, (of, _) in self.stats_dtypes_shapes.items()}]
         self._forget()
@@ -224,12 +225,12 @@ class DPSplitMerge(BlockedStep):
 
     def _target_of(self, conditioning: Conditioning) -> sampler.Target:
         """Target of the chain; prior and data are recomputed only if they change."""
-        component = self.mixture.component
+        items = self.mixture.items
         if self._made_for is not conditioning.values or self._data is None:
-            self._prior = component.prior(conditioning.values, self._shift)
+            self._prior = items.prior(conditioning.values, self._shift)
             self._made_for = conditioning.values
         if self._data is None:
-            self._data = component.arranged(conditioning.rows)
+            self._data = items.arranged(conditioning.rows)
         return sampler.Target(self._prior, self._data, dirichlet_process(conditioning.alpha))
 
     def _forget(self) -> None:
@@ -354,7 +355,7 @@ class DPSplitMerge(BlockedStep):
         """Draw the measure given the partition, and missing entries given both."""
         mixture, component = self.mixture, with_values(self.mixture.component, conditioning.values)
         measure = sampler.measure(target, state, self.rng)
-        parameters = component.unpack(measure.params, self._shift)
+        parameters = mixture.items.unpack(measure.params, conditioning.values, self._shift)
         needs_labels = mixture.is_labelled or mixture.unobserved is not None
         labels = measure.rank[state.labels] if needs_labels else state.labels
         values = mixture.point_values(

@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, override
 
 import numpy as np
+import pytensor.tensor as pt
 from pytensor.graph.basic import Apply, Variable
 from pytensor.tensor.type import TensorType
 
 from pymc_dpsplit.components.component_family import ComponentFamily
-from pymc_dpsplit.components.fixed_hyperparameters import with_values
+from pymc_dpsplit.components.shared_labels.items import Items, SharedLabels
 from pymc_dpsplit.data.blocks import column_centres, count_where
 from pymc_dpsplit.data.sparse_rows import Rows
 from pymc_dpsplit.moves.patterns import patterns_of
@@ -44,18 +45,19 @@ def kept_weights(n_clusters: Any, new_weight: Any, weights: np.ndarray) -> tuple
 
 
 def log_mixture_density(
-    component: ComponentFamily,
+    items: ComponentFamily | Items,
     rows: Rows,
     weights: np.ndarray,
     remainder: float,
     parameters: Mapping[str, np.ndarray],
     values: Mapping[str, np.ndarray],
 ) -> np.ndarray:
-    """Return the log density of complete rows, docs/method.md, eq. (5.1).
+    """Return the log density of complete rows, or of groups of them, docs/method.md, eq. (5.1).
 
     Parameters
     ----------
-    component : ComponentFamily
+    items : ComponentFamily or Items
+        A family stands for rows that each have a label of their own.
     rows : SparseRows, or ndarray of float64 or float32, shape (N, D)
         At least one row.
     weights : ndarray of float64, shape (K,)
@@ -67,16 +69,18 @@ def log_mixture_density(
     Returns
     -------
     ndarray of float64, shape (N,)
+        Or (G,) for G groups.
     """
-    out = np.empty(rows.shape[0])
+    items = _items_of(items)
+    out = np.empty(items.number_of(rows))
     shift = column_centres(rows)
-    law = _as_kernels_see_it(component, rows, weights, remainder, parameters, values, shift)
+    law = _as_kernels_see_it(items, rows, weights, remainder, parameters, values, shift)
     fill_log_mixture(*law, out)
     return out
 
 
 def log_masses(
-    component: ComponentFamily,
+    items: ComponentFamily | Items,
     rows: np.ndarray,
     weights: np.ndarray,
     remainder: float,
@@ -88,7 +92,7 @@ def log_masses(
 
     Parameters
     ----------
-    component, rows, weights, remainder, parameters, values
+    items, rows, weights, remainder, parameters, values
         As in `log_mixture_density`.
     shift : ndarray of float64, shape (D,)
         What kernels subtract from rows, near the clusters: the mean of the rows themselves would
@@ -96,17 +100,22 @@ def log_masses(
 
     Returns
     -------
-    ndarray of float64, shape (K + 1, N)
+    ndarray of float64, shape (K + 1, N), or (K + 1, G) for groups
         One row for each cluster, and the last row for the remainder.
     """
-    out = np.empty((len(weights) + 1, rows.shape[0]))
-    law = _as_kernels_see_it(component, rows, weights, remainder, parameters, values, shift)
+    items = _items_of(items)
+    out = np.empty((len(weights) + 1, items.number_of(rows)))
+    law = _as_kernels_see_it(items, rows, weights, remainder, parameters, values, shift)
     fill_log_masses(*law, out)
     return out
 
 
+def _items_of(given: ComponentFamily | Items) -> Items:
+    return given if isinstance(given, Items) else Items(given)
+
+
 def _as_kernels_see_it(
-    component: ComponentFamily,
+    items: Items,
     rows: Rows,
     weights: np.ndarray,
     remainder: float,
@@ -115,12 +124,12 @@ def _as_kernels_see_it(
     shift: np.ndarray,
 ) -> tuple[Any, ...]:
     """Return prior, data, prior predictives, log weights, parameters, log remainder."""
-    prior = component.prior(values, shift)
-    params = with_values(component, values).pack(parameters, shift)
+    prior = items.prior(values, shift)
+    params = items.pack(parameters, values, shift)
     with np.errstate(divide="ignore"):
         log_weights, log_rest = np.log(weights), float(np.log(remainder))
-    data = component.arranged(rows)
-    alone = log_density_alone(component, prior, data, rows, values)
+    data = items.arranged(rows)
+    alone = log_density_alone(items.component, prior, data, rows, values)
     return prior, data, alone, log_weights, params, log_rest
 
 
@@ -153,7 +162,7 @@ def _log_density_of_present(
 
 
 class MixtureLogDensity(ObjectModeOp):
-    """Log density of each observation under the mixture, docs/method.md, eq. (5.1).
+    """Log density of each row, or group of rows, under the mixture, docs/method.md, eq. (5.1).
 
     Inputs are the observations, as one array or as the parts of `SparseRows`, then the inputs of
     `MixtureRows` from the number of clusters to the hyperparameters.  Alpha is not an input, so
@@ -162,14 +171,22 @@ class MixtureLogDensity(ObjectModeOp):
     Parameters
     ----------
     component : ComponentFamily
+    shared : SharedLabels, optional
+        Groups of complete rows that have one label each.
     sparse : ExpandedRows, optional
         Op that expands the parts to an array; None if the observations are an array.
     """
 
-    __props__ = ("component", "sparse")
+    __props__ = ("component", "shared", "sparse")
 
-    def __init__(self, component: ComponentFamily, sparse: ExpandedRows | None = None) -> None:
+    def __init__(
+        self,
+        component: ComponentFamily,
+        shared: SharedLabels | None = None,
+        sparse: ExpandedRows | None = None,
+    ) -> None:
         self.component = component
+        self.shared = shared
         self.sparse = sparse
 
     @property
@@ -180,10 +197,13 @@ class MixtureLogDensity(ObjectModeOp):
     @override
     def make_node(self, *inputs: Any) -> Apply:
         (length,) = inputs[0].type.shape[:1]
-        n_rows = length if self.sparse is None or length is None else length - 1
-        return Apply(self, list(inputs), [TensorType("float64", (n_rows,))()])
+        n_items = length if self.sparse is None or length is None else length - 1
+        n_items = n_items if self.shared is None else self.shared.n_groups
+        return Apply(self, list(inputs), [TensorType("float64", (n_items,))()])
 
     def infer_shape(self, node: Apply, shapes: Any) -> list[Any]:
+        if self.shared is not None:
+            return [(pt.constant(self.shared.n_groups),)]
         return [(shapes[0][0] if self.sparse is None else shapes[0][0] - 1,)]
 
     @override
@@ -197,6 +217,11 @@ class MixtureLogDensity(ObjectModeOp):
             output_storage[0][0] = log_mixture_density(self.component, sparse, *law)
             return
         rows = np.asarray(data[0]).reshape(data[0].shape[0], -1)
+        if self.shared is not None:
+            output_storage[0][0] = log_mixture_density(
+                Items(self.component, self.shared), rows, *law
+            )
+            return
         # Without missing entries, which are searched for block by block, rows are not copied.
         has_holes = count_where(np.isnan, rows) > 0
         density = _log_density_of_present if has_holes else log_mixture_density
@@ -213,21 +238,21 @@ class MixtureLogDensity(ObjectModeOp):
         return missing_gradients(inputs, inputs[self.n_parts : self.n_parts + n_measure])
 
 
-def log_density_of(component: ComponentFamily, rows: Variable, *inputs: Variable) -> Any:
-    """Return the log density of dense or sparse rows (N, D), as a graph.
+def log_density_of(items: Items, rows: Variable, *inputs: Variable) -> Any:
+    """Return the log density of dense or sparse rows (N, D), or of groups of them, as a graph.
 
     Parameters
     ----------
-    component : ComponentFamily
+    items : Items
     rows : TensorVariable
     *inputs : TensorVariable
         The other inputs of `MixtureLogDensity`.
 
     Returns
     -------
-    symbolic vector (N,)
+    symbolic vector (N,) or (G,)
     """
     if is_expanded(rows):
         node: Any = rows.owner
-        return MixtureLogDensity(component, node.op)(*node.inputs, *inputs)
-    return MixtureLogDensity(component)(rows, *inputs)
+        return MixtureLogDensity(items.component, sparse=node.op)(*node.inputs, *inputs)
+    return MixtureLogDensity(items.component, items.shared)(rows, *inputs)

@@ -12,6 +12,7 @@ from pytensor.graph.basic import Variable
 
 from pymc_dpsplit.components.arguments import shown
 from pymc_dpsplit.components.component_family import ComponentFamily
+from pymc_dpsplit.components.shared_labels.items import Items
 from pymc_dpsplit.moves.patterns import Incomplete
 from pymc_dpsplit.variables.measure import (
     OwnedByStep,
@@ -74,6 +75,11 @@ class MixtureVariables:
     def owned(self) -> list[Variable]:
         """Return the free variables that the step moves."""
         return [*self.measure.values(), *([] if self.unobserved is None else [self.unobserved])]
+
+    @property
+    def items(self) -> Items:
+        """Return the form of the observations that kernels read: rows, or groups of rows."""
+        return Items(self.component, self.rv.owner.op.shared)
 
     @property
     def max_clusters(self) -> int:

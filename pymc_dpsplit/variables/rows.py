@@ -15,6 +15,7 @@ from pytensor.tensor.type import TensorType
 
 from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.components.fixed_hyperparameters import with_values
+from pymc_dpsplit.components.shared_labels.items import Items, SharedLabels
 from pymc_dpsplit.moves.forward import draw_labelled_rows, draw_labels
 from pymc_dpsplit.moves.partition_law import dirichlet_process
 from pymc_dpsplit.variables.graph_parameters import graph_parameters_at
@@ -49,9 +50,11 @@ class MixtureRows(ObjectModeOp, RNGConsumerOp, MeasurableOp):
         labels, because other steps move ``"mean"``, one for each row, or the
         `likelihood_arguments` of the family.  ``"unobserved"``: in this case, the missing entries
         of the data, which are variables.
+    shared : SharedLabels, optional
+        Groups of rows with one label each; then the density is that of the groups.
     """
 
-    __props__ = ("target", "component", "n_features", "dtype", "is_latent", "extras")
+    __props__ = ("target", "component", "n_features", "dtype", "is_latent", "extras", "shared")
     _print_name = ("DPMixture", r"\operatorname{DPMixture}")
     name = "DPMixture"
     default_output = 1
@@ -64,6 +67,7 @@ class MixtureRows(ObjectModeOp, RNGConsumerOp, MeasurableOp):
         dtype: str,
         is_latent: bool,
         extras: tuple[str, ...],
+        shared: SharedLabels | None = None,
     ) -> None:
         self.target = target
         self.component = component
@@ -71,6 +75,7 @@ class MixtureRows(ObjectModeOp, RNGConsumerOp, MeasurableOp):
         self.dtype = dtype
         self.is_latent = is_latent
         self.extras = extras
+        self.shared = shared
 
     @property
     def n_measure(self) -> int:
@@ -115,12 +120,33 @@ class MixtureRows(ObjectModeOp, RNGConsumerOp, MeasurableOp):
         parameters, values = named_parameters(self.component, rest, len(weights))
         if self.is_latent and len(extra["labels"]) == n_rows and n_clusters > 0:
             labels = extra["labels"].astype(np.int64)
+        elif self.shared is not None:
+            labels = self._draw_shared_labels(rng, int(n_rows), alpha, weights)
         else:
             labels = draw_labels(rng, int(n_rows), dirichlet_process(alpha), weights)
         rows = draw_labelled_rows(rng, self.component, labels, parameters, values)
         output_storage[0][0] = rng
         rows = rows + extra["mean"] if "mean" in extra else rows
         output_storage[1][0] = rows.astype(self.dtype, copy=False)
+
+    def _draw_shared_labels(
+        self, rng: np.random.Generator, n_rows: int, alpha: float, weights: np.ndarray
+    ) -> np.ndarray:
+        """Draw a label for each group, and return those of the rows."""
+        assert self.shared is not None
+        if self.shared.has_counts:
+            raise ValueError(
+                f"{self.target} cannot be drawn with counts=, as rows that a drawn row stands for "
+                "would differ from it; give groups= and every row, or leave it out by var_names=."
+            )
+        n_known = len(self.shared.group_of_row)
+        if n_rows != n_known:
+            raise ValueError(
+                f"{self.target} is to be drawn with {n_rows} rows, but groups= names the groups of "
+                f"{n_known}; draw as many rows, or declare the mixture anew."
+            )
+        labels = draw_labels(rng, self.shared.n_groups, dirichlet_process(alpha), weights)
+        return labels[self.shared.group_of_row]
 
     @override
     def __str__(self) -> str:
@@ -137,7 +163,7 @@ def _rows_logprob(
     *inputs: Variable,
     **kwargs: Any,
 ) -> Variable:
-    """Return the log-probability of each row, in either form; docs/method.md, section 8."""
+    """Return the log-probability of each item, in either form; docs/method.md, section 8."""
     extra = op.extra(inputs)
     rows = centred_rows(values[0], extra)
     measure = list(inputs[: op.n_measure])
@@ -153,7 +179,8 @@ def _rows_logprob(
     if op.is_latent:
         return given_labels
     observed = centred_rows(values[0], {k: v for k, v in extra.items() if k == "mean"})
-    density = log_density_of(op.component, observed, *measure, *hyperparameters)
+    items = Items(op.component, op.shared)
+    density = log_density_of(items, observed, *measure, *hyperparameters)
     fixed = pt.zeros(density.shape) if given_labels is None else given_labels
     return conditional_term(density, fixed, measure)
 

@@ -146,11 +146,12 @@ def test_labels_summed_out_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """As the step goes on from labels that then belong to another value of the variable."""
     case = CASES["NormalKnownSigma sigma"]
     hyperparameters = case.hyperparameters(1.0)
-    given, conditional_term, seen = rows_module.given, rows_module.conditional_term, {}
+    with_values, conditional_term = rows_module.with_values, rows_module.conditional_term
+    seen: dict[str, Any] = {}
 
     def recorded(component: Any, values: Any) -> Any:
         seen.update(values)
-        return given(component, values)
+        return with_values(component, values)
 
     def summed_out(free: Any, fixed: Any, measure: Any) -> Any:
         _, new_weight, weights, mu = measure

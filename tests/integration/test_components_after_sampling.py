@@ -6,6 +6,7 @@ import numpy as np
 import pymc as pm
 import pytest
 from numpy.testing import assert_allclose
+from scipy import stats
 
 import pymc_dpsplit as dps
 
@@ -49,15 +50,74 @@ def test_predictions_average_draws_and_new_clusters(sampled: tuple[Any, pm.Model
     assert_allclose(member + is_new, 1.0, rtol=1e-6)
 
 
-def test_rows_without_covariates_are_refused() -> None:
+X = np.linspace(0.0, 1.0, len(Y))
+
+
+@pytest.fixture(scope="module")
+def regressed() -> tuple[Any, pm.Model]:
+    """A mixture of slopes, with the errors of a known standard deviation."""
     with pm.Model() as model:
         component = dps.Component(
             lambda slope, x: pm.Normal.dist(slope * x, 0.5),
             slope=pm.Normal.dist(0.0, 2.0),
-            covariates={"x": np.linspace(0.0, 1.0, len(Y))},
+            covariates={"x": X},
         )
         dps.DPMixture("x", 1.0, component, observed=Y)
-        idata = pm.sample(**_SAMPLING)
+        return pm.sample(**_SAMPLING), model
+
+
+def test_rows_are_predicted_given_their_covariates(regressed: tuple[Any, pm.Model]) -> None:
+    """Against the terms of the mixture in SciPy; the remainder by its own average of the base."""
+    idata, model = regressed
+    new, x = np.array([2.0, -1.0, 0.3]), np.array([0.5, 2.0, 0.0])
+    found = dps.predict(idata, new, covariates={"x": x}, model=model)
+    drawn = idata["posterior"]
+    slopes, weights = (drawn[f"x_{of}"].to_numpy()[0] for of in ("slope", "weights"))
+    each = np.nan_to_num(weights)[..., None] * stats.norm(
+        np.nan_to_num(slopes)[..., None] * x, 0.5
+    ).pdf(new)
+    rest = drawn["x_new_weight"].to_numpy()[0][:, None]
+    alone = stats.norm(0.0, np.sqrt(4.0 * x**2 + 0.25)).pdf(new)
+    expected = (each.sum(1) + rest * alone).mean(0)
+    assert_allclose(np.exp(found["log_predictive_density"]), expected, rtol=0.03)
+    # At x = 0 every cluster has the same density, so nothing is averaged over the base measure.
+    assert float(found["log_predictive_density"][2]) == pytest.approx(
+        stats.norm(0.0, 0.5).logpdf(0.3), abs=1e-6
+    )
+
+
+def test_responses_are_drawn_given_covariates(regressed: tuple[Any, pm.Model]) -> None:
+    idata, model = regressed
+    at = {"x": np.repeat([0.0, 1.0], 500)}
+    drawn = dps.predict(idata, covariates=at, model=model, random_seed=1)
+    assert drawn["response"].shape == (20, 1000)
+    assert float(drawn["response"][:, :500].std()) == pytest.approx(0.5, rel=0.05)
+    assert float(drawn["response"][:, 500:].std()) > 1.0
+    assert_allclose(drawn["response_mean"], drawn["response"].mean("sample"))
+
+
+@pytest.mark.parametrize(
+    ("covariates", "message"),
+    [
+        (np.zeros(2), "covariates=.* is not a dict"),
+        (
+            {"z": np.zeros(2)},
+            r"covariates are \['z'\], but .* declared with \['x'\]",
+        ),
+        ({"x": np.zeros((2, 1))}, r"covariate x has shape \(2, 1\); give shape \(M,\)"),
+        ({"x": np.zeros(3)}, "covariates have 3 rows, but new has 2"),
+    ],
+)
+def test_faults_of_new_covariates_are_named(
+    covariates: Any, message: str, regressed: tuple[Any, pm.Model]
+) -> None:
+    idata, model = regressed
+    with pytest.raises(ValueError, match=message):
+        dps.predict(idata, [0.0, 1.0], covariates=covariates, model=model)
+
+
+def test_rows_without_covariates_are_refused(regressed: tuple[Any, pm.Model]) -> None:
+    idata, model = regressed
     with pytest.raises(ValueError, match="new holds rows without covariates"):
         dps.predict(idata, Y, model=model)
     with pytest.raises(ValueError, match="has no density of a single number"):

@@ -102,6 +102,55 @@ def test_new_rows_are_assigned_given_their_covariates(model, idata):
     assert np.trapezoid(np.exp(along["log_predictive_density"]), grid) == pytest.approx(1, abs=2e-3)
 
 
+def test_responses_to_new_covariates_are_predicted(model, idata):
+    """Exact moments are those of the density of a response, and of many draws."""
+    found = dps.predict(idata, covariates=NEW[:1], model=model, random_seed=3)
+    grid = np.linspace(-400.0, 400.0, 160_001)
+    at = np.tile(NEW[["age", "dose"]].to_numpy()[:1], (len(grid), 1))
+    along = dps.predict(idata, grid, covariates=at, model=model, num_samples=10)
+    mass = np.exp(along["log_predictive_density"].values) * (grid[1] - grid[0])
+    few = dps.predict(idata, covariates=NEW[:1], model=model, num_samples=10, random_seed=3)
+    assert float(few["response_mean"][0]) == pytest.approx(mass @ grid, abs=1e-2)
+    assert few["response"].shape == (10, 1)
+    assert found["response"].dims == ("sample", "new_row")
+    many = dps.predict(
+        idata, covariates=pd.concat([NEW[:1]] * 2000), model=model, num_samples=20, random_seed=3
+    )
+    drawn = many["response"].values
+    # Tails of the base measure are heavy: compare the median, and quartiles by their shares.
+    error = drawn.mean(1) - many["response_mean"].values[0]
+    assert abs(error.mean()) < 5.0 * drawn.std() / np.sqrt(drawn.size)
+    assert many["response_sd"].values[0] == pytest.approx(drawn.std(), rel=0.1)
+
+
+def test_responses_are_those_of_rows_that_hold_covariates(idata):
+    """Names of the columns of the rows say the order of covariates."""
+    frame = FRAME.assign(y=Y)
+    with pm.Model() as model:
+        dps.DPMixture("y", 1.0, dps.LinearRegression(**PRIOR), observed=frame)
+    found = dps.predict(idata, covariates=NEW, model=model, random_seed=3)
+    plain = dps.predict(idata, covariates=NEW[["age", "dose"]].to_numpy(), model=model,
+                        random_seed=3)  # fmt: skip
+    np.testing.assert_array_equal(found["response"], plain["response"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "new is missing; give rows, or covariates="),
+        ({"covariates": [[1.0]]}, r"covariates have shape \(1, 1\), but there are 2 of them"),
+        (
+            {"covariates": NEW.rename(columns={"dose": "weight"})},
+            "have no column 'dose'",
+        ),
+        ({"covariates": NEW, "partition": [0] * N}, "partition is given without new rows"),
+    ],
+)
+def test_faults_of_predicted_responses_are_named(arguments, message, model, idata):
+    with pytest.raises(ValueError, match=message):
+        dps.predict(idata, model=model, **arguments)
+
+
 def test_responses_are_drawn_for_new_covariates(model, idata):
     n_rows = idata["posterior"].sizes["y_cluster"]
     with pm.Model():
@@ -138,7 +187,7 @@ def test_hyperparameters_may_be_variables():
 
 
 def test_clusters_are_plotted_over_a_covariate(model, idata):
-    ax = dps.plot_clusters(idata, partition=IS_FIRST.astype(int), over=FRAME["age"])
+    ax = dps.plot_clusters(idata, partition=IS_FIRST.astype(int), over=FRAME[["age"]])
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("age", "y")
     drawn = np.vstack([line.get_xydata() for line in ax.lines])
     np.testing.assert_allclose(np.sort(drawn[:, 0]), X[:, 0])
@@ -148,11 +197,9 @@ def test_clusters_are_plotted_over_a_covariate(model, idata):
 
 
 def test_what_is_not_possible_is_refused(model, idata):
-    with pytest.raises(ValueError, match="new holds responses without covariates"):
+    with pytest.raises(ValueError, match="new holds rows without covariates"):
         dps.predict(idata, Y, model=model)
-    with pytest.raises(
-        ValueError, match=r"covariates have shape \(24, 1\), but .* shape \(24, 2\)"
-    ):
+    with pytest.raises(ValueError, match=r"covariates have shape \(24, 1\), but .* shape \(M, 2\)"):
         dps.predict(idata, Y, covariates=X[:, :1], model=model)
     with pm.Model(), pytest.raises(ValueError, match="cannot be latent, as no step moves covaria"):
         dps.DPMixture("y", 1.0, dps.LinearRegression(X, **PRIOR), shape=N)

@@ -99,6 +99,17 @@ def test_figures_show_the_column_they_name(idata: xr.DataTree) -> None:
     assert_array_equal(shown, expected)
 
 
+def test_density_of_a_column_is_that_of_rows_without_the_others(run: Any) -> None:
+    """Whatever the order of the parts; a margin was once computed in the order of all columns."""
+    model, idata = run
+    grid = np.array([-1.0, 0.5, 4.0])
+    found = dps.density(idata, model=model, features="height", grid=grid)["density"]
+    rows = np.full((3, 3), np.nan)
+    rows[:, 1] = grid
+    expected = dps.predict(idata, rows, model=model)["log_predictive_density"]
+    np.testing.assert_allclose(found.sel(statistic="mean"), np.exp(expected), rtol=1e-9)
+
+
 def test_the_order_of_columns_changes_no_draw(run: Any) -> None:
     """Bit for bit; also of predictions, for which columns may come in any order."""
     model, idata = run
@@ -193,3 +204,13 @@ def test_coordinates_of_the_model_go_before_names_of_the_data() -> None:
     assert model.coords["what"] == ("width", "length")
     with pytest.raises(ValueError, match="coordinate 'what' of the model has 'a' at position 0"):
         declared(FRAME, dims=("who", "what"), coords={"what": ["a", "b"]})
+
+
+def test_categories_of_columns_that_differ_are_named() -> None:
+    frame = pd.DataFrame({"eth": list("ANNA"), "age": ["F0", "F2", "F1", "F2"]})
+    component, _ = dps.Product.from_data(frame).read_table(frame)
+    component = component.validate_rows(np.array([[0.0, 0], [1, 2], [1, 1], [0, 2]]))
+    names = component.category_names("category_p")
+    assert names is not None
+    assert names.tolist() == [["A", "N", ""], ["F0", "F1", "F2"]]
+    assert component.families["category"].category_names("p") is None

@@ -46,6 +46,68 @@ def test_table_of_two_features_is_over_both_grids(plane_trace):
     )
 
 
+def test_table_given_another_feature_is_that_of_scipy(plane_trace):
+    """The density of two features over that of one, and its integral."""
+    grid = np.linspace(-20.0, 20.0, 4001)
+    given = {"b": 0.5}
+    found = dps.density(plane_trace, features="a", given=given, grid=grid, probabilities=[0.5])
+    assert found.attrs["given"] == "b = 0.5"
+    at, halves = np.column_stack([grid, np.full(len(grid), 0.5)]), []
+    cov = [[2.0, 0.5], [0.5, 1.0]]
+    first = stats.multivariate_normal([0.0, 1.0], cov), stats.norm(1.0, 1.0).pdf(0.5)
+    other = stats.multivariate_normal([5.0, -5.0], np.diag([1.0, 2.0]))
+    of_other = stats.norm(-5.0, np.sqrt(2.0)).pdf(0.5)
+    for w, v in ((0.6, 0.3), (0.9, 0.0)):
+        joint = w * first[0].pdf(at) + v * other.pdf(at)
+        halves.append(joint / (w * first[1] + v * of_other))
+    middle = np.mean(halves, axis=0)
+    np.testing.assert_allclose(found["density"].sel(statistic="mean"), middle, rtol=1e-9)
+    assert np.trapezoid(middle, grid) == pytest.approx(1.0, abs=1e-9)
+    cdf = found["cdf"].sel(statistic="mean").to_numpy()
+    np.testing.assert_allclose(np.gradient(cdf, grid)[1:-1], middle[1:-1], atol=1e-4)
+    plane = dps.density(plane_trace, given={1: 0.5})
+    assert [plane[of].attrs["feature"] for of in ("grid", "grid_bis")] == ["a", "c"]
+
+
+def test_counts_given_another_count_are_a_ratio(counted):
+    _, model, idata = counted
+    grid = np.arange(300.0)
+    found = dps.density(idata, model=model, features=0, given={1: 2}, grid=grid, num_samples=1)[
+        "density"
+    ].sel(statistic="mean")
+    both = dps.density(idata, model=model, features=(0, 1), grid=(grid, [2.0]), num_samples=1)
+    of_other = dps.density(idata, model=model, features=1, grid=[2.0], num_samples=1)
+    expected = both["density"].sel(statistic="mean")[:, 0] / float(
+        of_other["density"].sel(statistic="mean")[0]
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    assert float(found.sum()) == pytest.approx(1.0, abs=1e-6)
+    with pytest.raises(ValueError, match="given holds values of density zero"):
+        dps.density(idata, model=model, features=0, given={1: 0.5})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"given": [1.0]}, "is no dict of values; give one"),
+        ({"given": {}}, "is no dict of values; give one"),
+        ({"given": {"d": 1.0}}, "given has 'd', which is no feature, or one that is asked for"),
+        ({"given": {"a": 1.0}, "features": "a"}, "which is no feature, or one that is asked for"),
+        ({"given": {"a": np.nan}}, "given has nan for 'a'; give a finite number"),
+        ({"given": {"a": "x"}}, "given has 'x' for 'a'; give a finite number"),
+        ({"given": {0: 1.0, 1: 1.0, 2: 1.0}}, "given has a value for every feature"),
+    ],
+)
+def test_faults_of_given_values_are_named(arguments, message, plane_trace):
+    with pytest.raises(ValueError, match=message):
+        dps.density(plane_trace, **arguments)
+
+
+def test_scalars_have_nothing_to_be_given(line_trace):
+    with pytest.raises(ValueError, match="given is for a mixture of several features"):
+        dps.density(line_trace, given={0: 1.0})
+
+
 def test_table_goes_through_netcdf(line_trace, tmp_path):
     found = dps.density(line_trace, grid=[0.0, 1.0])
     found.to_netcdf(tmp_path / "density.nc")
@@ -92,8 +154,10 @@ def test_figure_of_counts_shows_probabilities(counted):
     np.testing.assert_allclose(ax.lines[0].get_ydata(), found)
     shares = [bar.get_height() for bar in ax.patches]
     np.testing.assert_allclose(shares, np.bincount(rows[:, 0].astype(int)) / len(rows))
+    default = dps.plot_density(idata, model=model)
+    np.testing.assert_allclose(default.lines[0].get_ydata(), found)
     with pytest.raises(ValueError, match="include one of whole numbers, which has no contours"):
-        dps.plot_density(idata, model=model)
+        dps.plot_density(idata, model=model, features=(0, 1))
 
 
 def test_other_families_need_the_model(counted):

@@ -1,5 +1,7 @@
 """`describe_clusters`: what may be given, what comes back, and its tables and figures."""
 
+from dataclasses import replace
+
 import numpy as np
 import pymc as pm
 import pytest
@@ -150,6 +152,22 @@ def test_matrices_have_each_pair_once():
     pairs = ["a, a", "a, b", "a, c", "b, b", "b, c", "c, c"]
     assert list(table.index[3:]) == [f"cov[{pair}]" for pair in pairs]
     assert table.loc["cov[a, c]", "mean"] == pytest.approx(cov[:, :, 0, 0, 2].mean())
+
+
+def test_columns_and_categories_of_equal_number_are_no_matrix():
+    """Two columns of two and one categories, of which a diagonal would show two of three."""
+    p = np.broadcast_to([[[0.2, 0.8], [1.0, 0.0]], [[0.6, 0.4], [1.0, 0.0]]], (2, 5, 2, 2, 2))
+    found = made_up(p=(("p_feature", "p_category"), p))
+    names = np.array([["no", "yes"], ["red", ""]], dtype=object)
+    named = found.draws.assign_coords(p_category_name=(("p_feature", "p_category"), names))
+    found = replace(found, draws=named.assign_coords(p_feature=["smokes", "colour"]))
+    table = found.to_dataframe().loc[0]
+    expected = ["p[smokes, no]", "p[smokes, yes]", "p[colour, red]"]
+    assert [key for key in table.index if key.startswith("p")] == expected
+    assert table.loc["p[smokes, yes]", "mean"] == pytest.approx(0.8)
+    (ax,) = dps.plot_cluster_parameters(found)
+    labels = [text.get_text() for text in ax.get_xticklabels()]
+    assert labels == ["smokes, no", "smokes, yes", "colour, red"]
 
 
 def test_unknown_parameters_are_refused(described):

@@ -144,10 +144,16 @@ def _log_beta(a: Any, b: Any) -> Any:
     return mp.loggamma(a) + mp.loggamma(b) - mp.loggamma(a + b)
 
 
+def log_beta_rising(a: Any, b: Any, s: Any, f: Any) -> Any:
+    """Log of beta(a + s, b + f) / beta(a, b)."""
+    with mp.workdps(DIGITS):
+        return _log_beta(mp.mpf(a) + s, mp.mpf(b) + f) - _log_beta(a, b)
+
+
 def _beta(values: Values, successes: Any, failures: Any) -> Any:
     """Log of the integral of p^successes (1 - p)^failures over the beta law of p."""
     (a,), (b,) = (_exact(values[name]) for name in ("a0", "b0"))
-    return _log_beta(a + successes, b + failures) - _log_beta(a, b)
+    return log_beta_rising(a, b, successes, failures)
 
 
 def _bernoulli(values: Values, column: list[Any]) -> Any:

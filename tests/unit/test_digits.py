@@ -15,6 +15,7 @@ from pymc_dpsplit.components.base import (
     predictive_size,
 )
 from pymc_dpsplit.data.blocks import column_centres, column_means
+from pymc_dpsplit.kernels.special import log_beta_rising
 from pymc_dpsplit.sampler import resume
 from tests.reference import many_digits
 from tests.support.families import SINGLE, target_of
@@ -194,6 +195,27 @@ def test_difference_of_log_gammas_is_caught(rng: np.random.Generator) -> None:
     assert found != pytest.approx(exact, rel=_RELATIVE)
 
 
+@pytest.mark.parametrize("number", [1e8, 1e12])
+@pytest.mark.parametrize("rate", [10.0, 1e6])
+def test_large_known_numbers_keep_digits(
+    number: float, rate: float, rng: np.random.Generator
+) -> None:
+    """A beta function of 1e13 and a few failures, whose log gammas differ in the last digits."""
+    rows = rng.poisson(rate, (_N_ROWS, 1)).astype(float)
+    assert_digits(dps.NegativeBinomial(number, 1.0, 1.0), rows)
+    assert_digits(dps.Binomial(number, 1.0, 1.0), rows)
+
+
+@pytest.mark.control
+def test_difference_of_log_gammas_at_a_large_number_is_caught() -> None:
+    """What `log_beta_rising` computed for arguments so different."""
+    s, f = 1.5e13, 150.0
+    exact = float(many_digits.log_beta_rising(1.0, 1.0, s, f))
+    assert log_beta_rising(1.0, 1.0, s, f) == pytest.approx(exact, rel=1e-12)
+    apart = math.lgamma(1.0 + s) + math.lgamma(1.0 + f) - math.lgamma(2.0 + s + f)
+    assert abs(apart - exact) > 1e-4
+
+
 # --- warnings -----------------------------------------------------------------------------
 
 
@@ -220,6 +242,9 @@ def test_large_counts_are_named() -> None:
     assert warning_at_declaration(dps.Poisson(1.0, 1e-6), [[3.0], [2e6]]) != []
     assert warning_at_declaration(dps.Poisson(1.0, 1e-6), [[3.0], [1e6]]) == []
     assert warning_at_declaration(dps.NegativeBinomial(1.0, 1.0, 1e6), [[3.0], [2e6]]) == []
+    for component in (dps.NegativeBinomial(1e8, 1.0, 1.0), dps.Binomial(1e8, 1.0, 1.0)):
+        assert warning_at_declaration(component, [[3.0], [2e6]]) != []
+        assert warning_at_declaration(component, [[3.0], [1e6]]) == []
 
 
 def test_large_numbers_beside_counts_are_none() -> None:

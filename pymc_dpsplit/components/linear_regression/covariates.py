@@ -1,5 +1,6 @@
 """Covariates of a regression as users give them: an array, a frame or a DataArray."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,42 @@ def read_covariates(covariates: Any) -> np.ndarray:
         raise ValueError(message.replace("observed is", "covariates are")) from None
     rows.flags.writeable = False
     return rows
+
+
+def read_other(covariates: Any, names: Sequence[Any] | None, n_covariates: int) -> np.ndarray:
+    """Return other covariates (M, P) than those observed, see `read_covariates`.
+
+    Parameters
+    ----------
+    covariates : array-like or frame, shape (M, P) or (M,)
+    names : sequence, optional
+        Columns of a frame are put in this order.
+    n_covariates : int
+        The number P.
+    """
+    columns = {str(name): name for name in getattr(covariates, "columns", [])}
+    wanted = [str(name) for name in names or ()]
+    # Names made for an array say nothing about the columns of a frame.
+    made: tuple[list[str], ...] = (
+        [],
+        names_of(None, n_covariates),
+        [str(j) for j in range(n_covariates)],
+    )
+    if columns and wanted not in made:
+        absent = [name for name in wanted if name not in columns]
+        if absent:
+            raise ValueError(
+                f"covariates have no column {absent[0]!r}, a covariate of the model; give a frame "
+                f"with the columns {wanted}, or an array in that order."
+            )
+        covariates = covariates[[columns[name] for name in wanted]]
+    x = read_covariates(covariates)
+    if x.shape[1] != n_covariates:
+        raise ValueError(
+            f"covariates have shape {x.shape}, but there {'are' if n_covariates > 1 else 'is'} "
+            f"{n_covariates} of them; give shape (M, {n_covariates})."
+        )
+    return x
 
 
 def names_of(covariates: Any, n_covariates: int) -> list[str]:

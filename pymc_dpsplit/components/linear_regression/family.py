@@ -24,7 +24,11 @@ from pymc_dpsplit.components.arguments import (
     shown,
 )
 from pymc_dpsplit.components.component_family import ComponentFamily, Values
-from pymc_dpsplit.components.linear_regression.covariates import names_of, read_covariates
+from pymc_dpsplit.components.linear_regression.covariates import (
+    names_of,
+    read_covariates,
+    read_other,
+)
 from pymc_dpsplit.components.linear_regression.default_prior import prior_from
 from pymc_dpsplit.components.linear_regression.posterior import LinearRegressionPrior
 from pymc_dpsplit.components.parameter_laws import draw_gamma
@@ -71,11 +75,11 @@ class LinearRegression(ComponentFamily):
     squares.  Covariates may be collinear or constant, as the prior is proper.  Missing entries,
     latent mixtures and data less a mean of other variables are refused.
 
-    `predict` takes new responses together with `covariates`.  To draw responses for new covariates,
-    call ``pm.sample_posterior_predictive`` in a model that is declared with the new covariates,
-    ``observed=pm.Data(...)`` with any numbers of their length, and as `max_clusters` the length of
-    ``{name}_cluster`` in the trace.  If rows hold their covariates, drawn rows have the covariates
-    of the observed rows; if their number differs, covariates of observed rows chosen at random.
+    `predict` predicts the responses to new `covariates`, or takes responses together with them.
+    ``pm.sample_posterior_predictive`` draws responses to new covariates in a model that is declared
+    with these, ``observed=pm.Data(...)`` with any numbers of their length, and as `max_clusters`
+    the length of ``{name}_cluster`` in the trace.  If rows hold their covariates, drawn rows have
+    the covariates of observed rows; if their number differs, of rows chosen at random.
 
     References
     ----------
@@ -251,22 +255,35 @@ class LinearRegression(ComponentFamily):
         return super().arranged(np.column_stack([self.covariates, np.asarray(rows)]))
 
     def joined(self, covariates: Any, responses: np.ndarray) -> np.ndarray:
-        """Return rows (M, P + 1) of other covariates and their responses (M, 1).
+        """Return rows (M, P + 1) of other covariates and their responses (M, 1)."""
+        other = self.with_covariates(covariates, None)
+        other._refuse_other_length(len(responses), "new has")
+        assert other.covariates is not None
+        return np.column_stack([other.covariates, responses])
 
-        Columns of a frame are put in the order of `covariates`, if both have names.
-        """
-        assert self.covariates is not None
-        names = list(getattr(covariates, "columns", []))
-        if set(self._names or []) <= set(names):
-            covariates = covariates[self._names]
-        x = read_covariates(covariates)
-        wanted = (len(responses), self.covariates.shape[1])
-        if x.shape != wanted:
-            raise ValueError(
-                f"covariates have shape {x.shape}, but there are {wanted[0]} new rows and "
-                f"{wanted[1]} covariate{'s' if wanted[1] > 1 else ''}; give shape {wanted}."
-            )
-        return np.column_stack([x, responses])
+    def with_covariates(self, covariates: Any, names: Sequence[Any] | None) -> "LinearRegression":
+        """Return the family of responses to other covariates (M, P), with the same clusters."""
+        assert self._n_coefficients is not None
+        other, n_covariates = copy.copy(self), self._n_coefficients - self.intercept
+        x = read_other(covariates, names or self._names, n_covariates)
+        other.covariates = other._known = x
+        other._centre = column_centres(x)
+        other.row_ndim, other.has_covariates = 0, True  # type: ignore[misc]
+        return other
+
+    def fitted(self, beta: np.ndarray) -> np.ndarray:
+        """Return the mean (K, N) of the response to each row under coefficients (K, C)."""
+        assert self._known is not None
+        mean: np.ndarray = beta[:, self.intercept :] @ self._known.T
+        return mean + beta[:, :1] if self.intercept else mean
+
+    def base_moments(self, values: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean and variance (N,) of the responses under the base measure, eq. (7.46)."""
+        assert self._known is not None
+        x = np.column_stack([np.ones((len(self._known), int(self.intercept))), self._known])
+        leverage = (x * np.linalg.solve(values["lambda0"], x.T).T).sum(1)
+        variance = values["b0"] / (values["a0"] - 1.0) if values["a0"] > 1.0 else np.inf
+        return self.fitted(values["mu0"][None])[0], variance * (1.0 + leverage)
 
     def with_covariates_in_rows(self) -> "LinearRegression":
         """Return the family of rows that hold their covariates, with the same clusters."""

@@ -1,6 +1,6 @@
 """`density`: posterior density of a mixture, or of a margin of it, as a table."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -19,8 +19,14 @@ from pymc_dpsplit.posterior.density.feature_laws import (
     NumberLaw,
 )
 from pymc_dpsplit.posterior.trace.draws import recorded_posterior
-from pymc_dpsplit.posterior.trace.features import Feature, feature_names, feature_positions
+from pymc_dpsplit.posterior.trace.features import (
+    Feature,
+    chosen_features,
+    feature_names,
+    given_values,
+)
 from pymc_dpsplit.posterior.trace.gaussian_density import (
+    conditioned,
     density_at,
     gaussian_draws,
     is_gaussian,
@@ -36,6 +42,8 @@ _LINE_POINTS = 500
 _PLANE_POINTS = 100  # along each axis
 # Counts of few observations may go far beyond those observed.
 _COUNTS_BEYOND = 20
+# Log densities of values outside the support of a family are below it.
+_IMPOSSIBLE = -1e200
 _PROBABILITIES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
@@ -45,6 +53,7 @@ def density(
     model: Model | None = None,
     var_name: str | None = None,
     features: Feature | Sequence[Feature] | None = None,
+    given: Mapping[Feature, float] | None = None,
     grid: Any = None,
     probabilities: Sequence[float] = _PROBABILITIES,
     num_samples: int = 200,
@@ -53,7 +62,8 @@ def density(
     """Compute the posterior density of a mixture in one or two features, over a grid.
 
     In each draw a mixture has a density, and for one feature a distribution function and quantiles.
-    The result contains their posterior mean, standard deviation and pointwise interval.
+    The result contains their posterior mean, standard deviation and pointwise interval.  Other
+    features are integrated out, or conditioned on if `given` has them.
 
     Parameters
     ----------
@@ -67,6 +77,9 @@ def density(
     features : int, str or sequence of one or two of them, optional
         Features whose marginal density is computed, as indices or labels of the coordinate; by
         default the first two.
+    given : dict, optional
+        Feature to value: the density, distribution function and quantiles of a draw are then those
+        given these values of other features.
     grid : array_like, shape (G,), or two of them, optional
         Values of the feature or of each of two, ascending; by default evenly spaced over the range
         of the data with a margin, 500 of one feature and 100 of each of two, or whole numbers.
@@ -92,7 +105,7 @@ def density(
             NaN if it lies outside the range that was computed.
 
         The attribute ``feature`` of a grid is the name of the feature, and ``is_discrete`` of the
-        Dataset says whether any feature has whole numbers.
+        Dataset says whether any feature has whole numbers; ``given`` says what is conditioned on.
 
     Raises
     ------
@@ -133,12 +146,16 @@ def density(
         raise ValueError(f"ci_prob={ci_prob} must lie between 0 and 1.")
     model = Model.get_context(error_if_none=False) if model is None else model
     shown = plotted_values(idata, name, model, num_samples)
-    keep = feature_positions(features, shown.values, default=2, most=2)
+    at_given = given_values(given, features, shown.values)
+    keep = chosen_features(features, at_given, shown.values)
     values = values_of(shown, keep)
     names = [name] if keep is None else [feature_names(shown.values)[i] for i in keep]
     if is_gaussian(idata, name):
         refuse_shapes(group_of(idata, "posterior"), name, shown.values.shape[1:])
-        draws = gaussian_draws(idata, name, keep, num_samples)
+        both = None if keep is None else (*keep, *at_given)
+        draws = gaussian_draws(idata, name, both, num_samples)
+        if at_given:
+            draws = conditioned(draws, np.array(list(at_given.values())))
         is_whole = [False] * len(names)
         at: Density = partial(density_at, draws=draws)
         law: FeatureLaw = GaussianLaw(draws)
@@ -147,10 +164,14 @@ def density(
         _refuse_columns_of_whole_rows(mixture, keep or (0,), names)
         is_whole = [bool(mixture.component.discrete_features(mixture.n_features)[i])
                     for i in keep or (0,)]  # fmt: skip
-        at = _by_model(idata, mixture, model, keep or (0,), num_samples)
+        at = _by_model(idata, mixture, model, keep or (0,), at_given, num_samples)
         law = _numerical(at, values[:, 0], is_whole[0])
     grids = _grids(grid, values, is_whole)
-    return _as_dataset(at, law, grids, names, any(is_whole), _checked(probabilities), ci_prob)
+    found = _as_dataset(at, law, grids, names, any(is_whole), _checked(probabilities), ci_prob)
+    if at_given:
+        known = feature_names(shown.values)
+        found.attrs["given"] = ", ".join(f"{known[d]} = {x:g}" for d, x in at_given.items())
+    return found
 
 
 def values_of(shown: PlottedValues, keep: tuple[int, ...] | None) -> np.ndarray:
@@ -189,17 +210,31 @@ def _refuse_columns_of_whole_rows(
 
 
 def _by_model(
-    idata: xr.DataTree, mixture: MixtureVariables, model: Any, keep: tuple[int, ...], most: int
+    idata: xr.DataTree,
+    mixture: MixtureVariables,
+    model: Any,
+    keep: tuple[int, ...],
+    given: Mapping[int, float],
+    most: int,
 ) -> Density:
-    """Return the marginal density of some features as a function of points (G, F)."""
+    """Return the density of some features, given others, as a function of points (G, F)."""
     posterior = recorded_posterior(idata, mixture)
     places = spread_places(posterior, most)
-    order = np.argsort(keep)  # families take features in ascending order
-    margin = tuple(np.array(keep)[order].tolist())
+    fixed = np.array(list(given.values()))
+
+    def log_density(points: np.ndarray, features: tuple[int, ...]) -> np.ndarray:
+        order = np.argsort(features)  # families take features in ascending order
+        rows, margin = np.ascontiguousarray(points[:, order]), tuple(sorted(features))
+        return log_density_by_model(posterior, mixture, model, rows, places, margin)
+
+    log_given: Any = log_density(fixed[None], tuple(given)) if given else np.zeros(1)
+    if not (log_given > _IMPOSSIBLE).all():
+        raise ValueError("given holds values of density zero; give possible ones.")
 
     def found(points: np.ndarray) -> np.ndarray:
-        rows = np.ascontiguousarray(points[:, order])
-        return np.exp(log_density_by_model(posterior, mixture, model, rows, places, margin))
+        rows = np.column_stack([points, np.tile(fixed, (len(points), 1))])
+        density: np.ndarray = np.exp(log_density(rows, (*keep, *given)) - log_given)
+        return density
 
     return found
 

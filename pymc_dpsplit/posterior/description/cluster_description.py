@@ -1,6 +1,6 @@
 """`ClusterDescription`: the result of `describe_clusters`, as tables."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,8 +100,8 @@ class ClusterDescription:
         quantities, columns = ["size"], [size]
         for key in ["weight", "certainty", *chosen]:
             values = summary[key]
-            for entry, place in _entries(values, 1, 1):
-                quantities.append(f"{key}{entry}")
+            for entry, place in entries_of(values, 1, 1):
+                quantities.append(f"{key}[{entry}]" if place else key)
                 at: Any = (slice(None), *place)
                 columns.append(values.to_numpy()[at][:, None])
         table = xr.Dataset(
@@ -223,25 +223,44 @@ def _sums_to_one(values: xr.DataArray) -> bool:
     return is_vector and bool(np.allclose(values.to_numpy().sum(-1), 1.0))
 
 
-def _entries(
-    values: xr.DataArray, before: int, after: int
-) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Yield the name and the indices of the entries of a parameter, as in ``[a, b]``.
+def entries_of(values: xr.DataArray, before: int, after: int) -> list[tuple[str, tuple[int, ...]]]:
+    """Return the name and the indices of the entries of a parameter, as in ``a, b``.
 
-    The first `before` and last `after` dimensions are not its own.
+    Parameters
+    ----------
+    values : DataArray
+        A parameter; a coordinate ``{name}_category_name`` names its categories, "" where a column
+        has fewer, see `describe_clusters`.
+    before, after : int
+        Numbers of dimensions before and after those of the parameter.
+
+    Returns
+    -------
+    list of tuple
+        Of a symmetric matrix each pair once.
     """
     own = values.dims[before : values.ndim - after]
     labels = [
         values.coords[dim].to_numpy() if dim in values.coords else np.arange(values.sizes[dim])
         for dim in own
     ]
-    numbers = values.to_numpy()
-    swapped = numbers.swapaxes(before, before + 1) if len(own) == 2 else None
-    is_symmetric = (
-        swapped is not None and swapped.shape == numbers.shape and np.allclose(numbers, swapped)
-    )
+    categories = values.coords.get(f"{values.name}_category_name")
+    is_symmetric = symmetric(values, before, after)
+    found = []
     for place in np.ndindex(*(len(of) for of in labels)):
-        if is_symmetric and place[0] > place[1]:
+        inside = [str(of[i]) for of, i in zip(labels, place, strict=True)]
+        if categories is not None:
+            inside[-1] = str(categories.to_numpy()[place])
+        if (is_symmetric and place[0] > place[1]) or (inside and not inside[-1]):
             continue
-        inside = ", ".join(str(of[i]) for of, i in zip(labels, place, strict=True))
-        yield (f"[{inside}]" if own else ""), place
+        found.append((", ".join(inside), place))
+    return found
+
+
+def symmetric(values: xr.DataArray, before: int, after: int) -> bool:
+    """Whether the entries of a parameter are symmetric matrices, see `entries_of`."""
+    numbers = values.to_numpy()
+    if values.ndim - before - after != 2:
+        return False
+    swapped = numbers.swapaxes(before, before + 1)
+    return swapped.shape == numbers.shape and np.allclose(numbers, swapped)

@@ -89,7 +89,8 @@ def describe_clusters(
             Average over the observations of the reference cluster of their ``membership`` in it;
             1 if in no draw they share a cluster with others.
         parameters of the component
-            Under their names, such as ``mu``; the averages above.
+            Under their names, such as ``mu``; the averages above.  If columns of strings have
+            different categories, a coordinate such as ``category_p_category_name`` names them.
 
         ``membership``, over observations and reference clusters, is the probability that an
         observation chosen at random from the cluster of this one in a draw (itself included) is in
@@ -177,7 +178,7 @@ def _averages(
     membership = np.zeros((len(reference.labels), len(reference.names)))
     found: dict[str, np.ndarray] = {}
     for place, draw in zip(places, draws_of(posterior, mixture, model, places), strict=True):
-        refuse_other_length(reference, draw.rows.shape[0], mixture.name)
+        refuse_other_length(reference, mixture.items.number_of(draw.rows), mixture.name)
         draw, labels = with_labels(draw, mixture, None if kept is None else kept[place], rng)
         counts = counts_shared(labels, len(draw.weights), reference)
         membership += shares_of(counts)[labels]
@@ -226,6 +227,11 @@ def _named(
         key = _public(parameter, mixture.name)
         recorded = posterior[f"{mixture.name}_{parameter}"]
         over = recorded.dims[3:]
-        coords = {dim: recorded.coords[dim] for dim in over if dim in recorded.coords}
+        coords: dict[str, Any] = {
+            str(dim): recorded.coords[dim] for dim in over if dim in recorded.coords
+        }
+        categories = mixture.component.category_names(parameter)
+        if categories is not None:
+            coords[f"{key}_category_name"] = (over, categories)
         variables[key] = xr.DataArray(drawn[key], dims=(*dims, *over), coords=coords)
     return xr.Dataset(variables, coords={dim: posterior.coords[dim] for dim in dims[:2]})

@@ -53,11 +53,18 @@ def doubts_of(
     rows = observed.to_numpy().reshape(len(observed), -1)
     names = _names_of_columns(observed, rows.shape[1])
     return [
-        *_doubts_of_number(posterior, mixture, len(rows)),
+        *_doubts_of_number(posterior, mixture, mixture.items.number_of(rows)),
         *_doubts_of_one_cluster(posterior, mixture, model),
-        *_doubts_of_scales(rows, names, mixture),
-        *_doubts_of_counts(rows, names, mixture),
+        *_doubts_of_columns(rows, names, mixture),
     ]
+
+
+def _doubts_of_columns(rows: np.ndarray, names: list[str], mixture: MixtureVariables) -> list[str]:
+    """Return what the moments of columns tell, unless rows stand for different numbers of rows."""
+    shared = mixture.items.shared
+    if shared is not None and shared.has_counts:
+        return []
+    return [*_doubts_of_scales(rows, names, mixture), *_doubts_of_counts(rows, names, mixture)]
 
 
 def _names_of_columns(observed: xr.DataArray, width: int) -> list[str]:

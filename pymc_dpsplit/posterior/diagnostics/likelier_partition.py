@@ -60,8 +60,10 @@ def likelier_partition(
     LikelierPartition, or None
         None if most draws have several clusters, if no partition that is tried is 20 times as
         likely, or if none can be tried: the family is not conjugate, the data are sparse or have
-        more than 2e6 entries, or the trace lacks a variable.
+        more than 2e6 entries, rows share labels, or the trace lacks a variable.
     """
+    if mixture.items.shared is not None:
+        return None
     is_one = counts_of(posterior, mixture.name).transpose("chain", "draw").to_numpy() == 1
     if not is_one.mean() > 0.5:
         return None

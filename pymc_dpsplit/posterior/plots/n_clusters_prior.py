@@ -5,7 +5,12 @@ import pymc as pm
 import xarray as xr
 from pymc.model import Model
 
-from pymc_dpsplit.posterior.trace.groups import find_group, find_latent, find_observed
+from pymc_dpsplit.posterior.trace.groups import (
+    find_group,
+    find_latent,
+    find_observed,
+    number_of_items,
+)
 from pymc_dpsplit.posterior.trace.recorded import counts_of, refuse_many
 from pymc_dpsplit.prior.n_clusters import prior_n_clusters
 from pymc_dpsplit.variables import find_mixtures
@@ -56,12 +61,12 @@ def n_clusters_prior(idata: xr.DataTree, name: str, model: Model | None) -> xr.D
 
 
 def _n_rows(idata: xr.DataTree, name: str) -> int:
-    """Return the number of rows of the data or of the latent variable of a mixture."""
+    """Return the number of rows, or groups of rows, of the data or of the latent variable."""
     latent, observed = find_latent(idata, name), find_observed(idata, name)
     if latent is not None:
         return latent.shape[2]
     if observed is not None:
-        return len(observed)
+        return number_of_items(idata, name, len(observed))
     raise ValueError(
         f"neither observed_data nor posterior of idata has a variable {name}; give the trace "
         "as pm.sample returned it, sampled without var_names=."

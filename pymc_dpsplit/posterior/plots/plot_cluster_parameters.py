@@ -6,7 +6,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_dpsplit.posterior.description.cluster_description import ClusterDescription
+from pymc_dpsplit.posterior.description.cluster_description import (
+    ClusterDescription,
+    entries_of,
+    symmetric,
+)
 from pymc_dpsplit.posterior.plots.description_axes import cluster_styles, refuse_no_description
 
 _MOST_CLUSTERS = 20
@@ -78,8 +82,7 @@ def plot_cluster_parameters(
     panels = _panels(axes, len(names), max(len(labels) for labels, _ in entries.values()))
     for ax, name in zip(panels, names, strict=True):
         _draw(ax, *entries[name], shown)
-        is_matrix = summary[name].ndim > 3 and len(entries[name][0]) == summary[name].shape[1]
-        ax.set_ylabel(f"{name}, diagonal" if is_matrix else name)
+        ax.set_ylabel(f"{name}, diagonal" if symmetric(summary[name], 1, 1) else name)
     handles, labels = panels[0].get_legend_handles_labels()
     panels[0].legend(
         handles, labels, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0),
@@ -90,20 +93,17 @@ def plot_cluster_parameters(
 
 def _entries(values: xr.DataArray) -> tuple[list[str], np.ndarray]:
     """Return names of the entries of a parameter, and their statistics (R, entries, 4)."""
-    own = values.dims[1:-1]
     numbers = values.to_numpy()
-    if len(own) == 2 and numbers.shape[1] == numbers.shape[2]:
+    if symmetric(values, 1, 1):
         numbers = np.moveaxis(np.diagonal(numbers, axis1=1, axis2=2), -1, 1)
-        own = own[:1]
-    labels = [
-        values.coords[dim].to_numpy() if dim in values.coords else np.arange(values.sizes[dim])
-        for dim in own
-    ]
-    texts = [
-        ", ".join(str(of[i]) for of, i in zip(labels, place, strict=True))
-        for place in np.ndindex(*(len(of) for of in labels))
-    ]
-    return texts, numbers.reshape(len(numbers), -1, numbers.shape[-1])
+        dim = values.dims[1]
+        labels = values.coords[dim].to_numpy() if dim in values.coords else range(numbers.shape[1])
+        return [str(of) for of in labels], numbers
+    named = entries_of(values, 1, 1)
+    flat = numbers.reshape(len(numbers), -1, numbers.shape[-1])
+    own = numbers.shape[1:-1]
+    columns = [flat[:, np.ravel_multi_index(place, own) if own else 0] for _, place in named]
+    return [name for name, _ in named], np.stack(columns, axis=1)
 
 
 def _panels(axes: Any, n_panels: int, n_entries: int) -> np.ndarray:

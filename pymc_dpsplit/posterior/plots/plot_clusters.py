@@ -13,7 +13,7 @@ from pymc_dpsplit.posterior.partitions.resolve_labels import resolve_labels
 from pymc_dpsplit.posterior.plots.axes import axes_or_new
 from pymc_dpsplit.posterior.plots.cluster_groups import ClusterGroup, cluster_groups
 from pymc_dpsplit.posterior.trace.features import Feature, feature_names, feature_positions
-from pymc_dpsplit.posterior.trace.groups import choose_mixture
+from pymc_dpsplit.posterior.trace.groups import choose_mixture, find_shared
 from pymc_dpsplit.posterior.trace.values import mean_values
 
 _DRAWS_AVERAGED = 200
@@ -117,6 +117,11 @@ def plot_clusters(
         )
     x = None if over is None else _checked_over(over, len(shown.values), keep)
     dim = str(shown.values.dims[0])
+    if partition is None and find_shared(idata, name).group_of_row is not None:
+        raise ValueError(
+            f"partition is not given, and labels of {name} are those of groups, of which it plots "
+            f"the rows; give labels[idata.constant_data.{name}_group_of_row], of a point_partition."
+        )
     if partition is None:
         labels = resolve_labels(idata, model, name, rng)
         partition = point_partition(labels, random_seed=rng)
@@ -130,7 +135,7 @@ def plot_clusters(
     ax = axes_or_new(ax)
     if x is not None:
         _draw_scatter(ax, _jittered(np.column_stack([x, values[:, 0]])), groups)
-        ax.set(xlabel=str(getattr(over, "name", None) or "covariate"), ylabel=names[0])
+        ax.set(xlabel=_name_of(over), ylabel=names[0])
     elif len(names) == 1:
         _draw_histogram(ax, values[:, 0], groups)
         ax.set(xlabel=names[0], ylabel="observations")
@@ -155,6 +160,12 @@ def _checked_over(over: Any, n_obs: int, keep: tuple[int, ...] | None) -> np.nda
             "each."
         )
     return x.reshape(-1)
+
+
+def _name_of(over: Any) -> str:
+    """Return the name of a series, or of the only column of a frame."""
+    (name,) = list(getattr(over, "columns", [])) or [getattr(over, "name", None)]
+    return "covariate" if name is None else str(name)
 
 
 def _draw_histogram(ax: Any, values: np.ndarray, groups: list[ClusterGroup]) -> None:

@@ -10,7 +10,7 @@ from pymc.model import Model
 from pymc_dpsplit.posterior.density.density import density, values_of
 from pymc_dpsplit.posterior.plots.axes import axes_or_new
 from pymc_dpsplit.posterior.trace.features import Feature, feature_positions
-from pymc_dpsplit.posterior.trace.groups import choose_mixture
+from pymc_dpsplit.posterior.trace.groups import choose_mixture, find_shared
 from pymc_dpsplit.posterior.trace.values import plotted_values
 
 _ENCLOSED = (0.95, 0.8, 0.5, 0.2)  # share of the mass inside each contour
@@ -50,7 +50,7 @@ def plot_density(
         Name of the mixture; required if the trace contains several.
     features : int, str or sequence of one or two of them, optional
         Features whose marginal density is plotted, as indices or labels of the coordinate; by
-        default the first two.
+        default the first two, or the first if one of these has whole numbers.
     num_samples : int
         Largest number of draws to use, evenly spaced over all chains.
     ci_prob : float, optional
@@ -88,6 +88,11 @@ def plot_density(
     'x'
     """
     name = choose_mixture(idata, var_name)
+    if not find_shared(idata, name).are_rows_alike:
+        raise ValueError(
+            f"{name} has groups of unequal numbers of rows, of which a histogram would show the "
+            "large ones, and the density that of a row of any group; use density for the table."
+        )
     model = Model.get_context(error_if_none=False) if model is None else model
     found = density(
         idata, model=model, var_name=name, features=features, num_samples=num_samples,
@@ -98,6 +103,11 @@ def plot_density(
     values = values_of(shown, keep)
     labels = [found[dim].attrs["feature"] + shown.suffix for dim in found["density"].dims[:-1]]
     if len(labels) == 2 and found.attrs["is_discrete"]:
+        if features is None:
+            return plot_density(
+                idata, model=model, var_name=name, features=0, num_samples=num_samples,
+                ci_prob=ci_prob, ax=ax,
+            )  # fmt: skip
         raise ValueError(
             f"features {labels} include one of whole numbers, which has no contours; give one "
             "feature, or use density for the table."

@@ -23,6 +23,7 @@ from pymc_dpsplit.posterior.trace.labels import (
 from pymc_dpsplit.posterior.trace.members import recorded_labels, with_labels
 from pymc_dpsplit.posterior.trace.places import all_places, spread_within_chains
 from pymc_dpsplit.variables import MixtureVariables
+from pymc_dpsplit.variables.log_density import log_masses
 
 # arviz_stats has no type annotations.
 azs: Any = arviz_stats
@@ -61,7 +62,7 @@ def loo(
     arviz_stats.ELPDData
         As from `arviz.loo` with ``pointwise=True``: ``elpd``, ``se`` and, for each observation,
         ``elpd_i`` and ``pareto_k``; `arviz.compare` takes it.  Rows without any observed entry are
-        left out.
+        left out.  With ``groups=`` or ``counts=`` an observation is a group of rows.
 
     Raises
     ------
@@ -162,9 +163,9 @@ def over_observations(
 
 
 def _is_missing(mixture: MixtureVariables, rows: Rows) -> np.ndarray:
-    """Return which entries (N, D) of the observations are missing."""
+    """Return which entries (N, D) are missing; none are where groups (G, D) share labels."""
     where, pattern = mixture.incomplete()
-    is_missing = np.zeros(rows.shape, bool)
+    is_missing = np.zeros((mixture.items.number_of(rows), rows.shape[1]), bool)
     is_missing[where] = pattern
     return is_missing
 
@@ -186,6 +187,13 @@ def _densities(
     rows: Any = as_array(draw.rows) if isinstance(draw.rows, SparseRows) else draw.rows
     groups: list[Group] = [(present, where, rows) for present, where in patterns_of(is_missing)]
     whole, centre = labelled._replace(remainder=1.0), column_centres(draw.rows)
+    if mixture.items.shared is not None:
+        law = whole.weights, whole.remainder, whole.parameters, whole.values
+        everyone = np.arange(len(labels))
+        masses = log_masses(mixture.items, rows, *law, centre)
+        known = masses, labelled.weights, n_members, unseen, labels
+        yield everyone, log_density_left_out(*known)
+        return
     for where, masses in masses_of(whole, mixture.component, groups, centre):
         known = masses, labelled.weights, n_members, unseen, labels[where]
         yield where, log_density_left_out(*known)

@@ -1,7 +1,7 @@
 """Validation of the new rows of `predict`, with their coordinates."""
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import xarray as xr
@@ -14,6 +14,14 @@ from pymc_dpsplit.components.margins import validate_new_rows
 from pymc_dpsplit.variables import MixtureVariables
 
 _DIM = "new_row"
+
+
+@runtime_checkable
+class TakesCovariates(Protocol):
+    """A family whose density of a row may depend on covariates of the row."""
+
+    def with_covariates(self, covariates: Any, names: Sequence[Any] | None) -> Any:
+        """Return the family of rows with other covariates, and the same clusters."""
 
 
 class NewRows(NamedTuple):
@@ -56,9 +64,8 @@ def read_new(new: Any, mixture: MixtureVariables, model: Model, covariates: Any)
     ValueError
         With one sentence that names the fault and the remedy.
     """
-    dims = list(model.named_vars_to_dims.get(mixture.name) or ())
-    feature = str(dims[1]) if len(dims) > 1 else None
-    names = None if feature is None else model.coords.get(feature)
+    feature = _feature_dim(mixture, model)
+    names = feature_names_of(mixture, model)
     ordered: Any = mixture.component.read_table(new)[1]
     if ordered is new and isinstance(new, Mapping):
         raise ValueError(
@@ -81,25 +88,35 @@ def read_new(new: Any, mixture: MixtureVariables, model: Model, covariates: Any)
         # The checks are those of `observed`, whose name is in their messages.
         raise ValueError(str(error).replace("observed", "new")) from None
     return NewRows(
-        values, component, *_row_labels(new if isinstance(ordered, np.ndarray) else ordered)
+        values, component, *row_labels(new if isinstance(ordered, np.ndarray) else ordered)
     )
+
+
+def _feature_dim(mixture: MixtureVariables, model: Model) -> str | None:
+    dims = list(model.named_vars_to_dims.get(mixture.name) or ())
+    return str(dims[1]) if len(dims) > 1 else None
+
+
+def feature_names_of(mixture: MixtureVariables, model: Model) -> list[Any] | None:
+    """Return the coordinate of the features of a mixture, None if they have none."""
+    feature = _feature_dim(mixture, model)
+    names = None if feature is None else model.coords.get(feature)
+    return None if names is None else list(names)
 
 
 def _family_of_new(mixture: MixtureVariables, covariates: Any) -> ComponentFamily:
     """Return the family of new rows together with their covariates."""
     component = mixture.component
-    if component.has_covariates and isinstance(component, LinearRegression):
-        if covariates is not None:
-            return component.with_covariates_in_rows()
-        raise ValueError(
-            f"new holds responses without covariates, on which those of {mixture.name} depend; "
-            "give covariates=, one row for each."
-        )
     if component.has_covariates:
-        raise ValueError(
-            f"new holds rows without covariates, on which those of {mixture.name} depend; use "
-            "pm.sample_posterior_predictive with a model of the new rows and their covariates."
-        )
+        if covariates is None:
+            raise ValueError(
+                f"new holds rows without covariates, on which those of {mixture.name} depend; "
+                "give covariates=, one row for each."
+            )
+        if isinstance(component, LinearRegression):
+            return component.with_covariates_in_rows()
+        assert isinstance(component, TakesCovariates)
+        return component.with_covariates(covariates, None)
     if covariates is not None:
         raise ValueError(
             f"covariates are given, but {mixture.name} was declared without any; leave them out."
@@ -148,7 +165,7 @@ def _ordered_array(new: xr.DataArray, feature: str | None, names: Any) -> xr.Dat
     return ordered.sel({feature: list(names)})
 
 
-def _row_labels(new: Any) -> tuple[str, dict[str, Any]]:
+def row_labels(new: Any) -> tuple[str, dict[str, Any]]:
     """Return the name of the dimension of rows, and their coordinates."""
     if isinstance(new, xr.DataArray):
         dim = str(new.dims[0])

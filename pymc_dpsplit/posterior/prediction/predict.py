@@ -18,6 +18,7 @@ from pymc_dpsplit.posterior.partitions.reference import (
     shares_of,
 )
 from pymc_dpsplit.posterior.prediction.new_rows import NewRows, read_new
+from pymc_dpsplit.posterior.prediction.responses import responses_to
 from pymc_dpsplit.posterior.prediction.row_masses import masses_of
 from pymc_dpsplit.posterior.prediction.running_average import RunningAverage
 from pymc_dpsplit.posterior.trace.draws import draws_of, recorded_posterior
@@ -36,7 +37,7 @@ _FAR = 1e150
 
 def predict(
     idata: xr.DataTree,
-    new: Any,
+    new: Any = None,
     *,
     model: Model | None = None,
     var_name: str | None = None,
@@ -49,13 +50,14 @@ def predict(
 
     Each draw of a trace is a mixture with a remainder, under which the density of a row has a
     closed form.  Each row is treated separately: probabilities are posterior averages given the
-    data and the row itself [1]_.
+    data and the row itself [1]_.  For a mixture of regressions, the responses to new covariates are
+    predicted.
 
     Parameters
     ----------
     idata : DataTree
         As returned by ``pm.sample``, or loaded from disk.
-    new : array-like or frame, shape (M,) or (M, D)
+    new : array-like or frame, shape (M,) or (M, D), optional
         Rows on the scale of the observations.  Missing entries (NaN) are integrated out.  If the
         features of the model have coordinates, columns of frames and coordinates of xarray are
         reordered to match them.  For a mixture of ``y - mean`` give rows less their mean.
@@ -63,16 +65,18 @@ def predict(
         The sampled model, by default that of the context.
     var_name : str, optional
         Name of the mixture; required if the model has several.
-    covariates : array-like or frame, shape (M,) or (M, P), optional
-        For a mixture of `LinearRegression` with `covariates`: those of the new rows, which are
-        responses.  The density is that of a response given its covariates.
+    covariates : array-like or frame, shape (M,) or (M, P), or dict, optional
+        For a mixture of `LinearRegression`, or of a `Component` that was declared with a dict of
+        covariates: other rows of the same.  Without `new`, covariates to predict responses for.
+        With `new`, those of the new rows, which are responses if the mixture was declared with
+        covariates: the density is that of a response given its covariates.
     partition : PointPartition, DataArray or array_like of int, shape (N,), optional
         Reference clusters of the observations, as from `point_partition`, `find_map` or
         `dp_means`.
     num_samples : int, optional
         Largest number of draws to use, evenly spaced over all chains; by default all.
     random_seed : int or numpy.random.Generator, optional
-        Random seed for labels, which are redrawn if `partition` is given.
+        Random seed for labels, which are redrawn if `partition` is given, and for responses.
 
     Returns
     -------
@@ -91,6 +95,15 @@ def predict(
             Effective number of draws in these averages; small if the density of the row is
             dominated by few draws.
 
+        Without `new`:
+
+        ``response_mean``, ``response_sd``
+            Posterior predictive mean and standard deviation of the response to each row of
+            `covariates`: of `LinearRegression` averages of exact moments, otherwise of `response`.
+        ``response``, also over ``sample``
+            A response drawn under each draw, for instance for intervals,
+            ``found["response"].quantile([0.05, 0.95], "sample")``.
+
     Raises
     ------
     ValueError
@@ -100,11 +113,12 @@ def predict(
     Notes
     -----
     For each draw the cost is that of a sweep over M rows, and with `partition` also that of a
-    sweep over the data.  Memory is proportional to the number of rows, not of draws.
+    sweep over the data.  Memory is proportional to the number of rows, not of draws; `response`
+    takes 8 bytes for each row and draw, see `num_samples`.
 
     References
     ----------
-    .. [1] docs/method.md, eqs. (11.1) to (11.4).
+    .. [1] docs/method.md, eqs. (11.1) to (11.4), (11.12) and (11.13).
 
     Examples
     --------
@@ -128,6 +142,11 @@ def predict(
     model = model_given(model)
     mixture = mixture_in(model, var_name)
     posterior = recorded_posterior(idata, mixture)
+    if new is None:
+        if partition is not None:
+            raise ValueError("partition is given without new rows; give new=, or leave it out.")
+        places = _places(posterior, num_samples)
+        return responses_to(covariates, posterior, mixture, model, places, rng)
     rows = read_new(new, mixture, model, covariates)
     reference = (
         None if partition is None else reference_of(partition, *observations_in(model, mixture))
@@ -147,7 +166,7 @@ def predict(
         n_recorded = len(draw.weights)
         shares = np.zeros((n_recorded, 0))
         if reference is not None:
-            refuse_other_length(reference, draw.rows.shape[0], mixture.name)
+            refuse_other_length(reference, mixture.items.number_of(draw.rows), mixture.name)
             labels = None if kept is None else kept[place]
             draw, labels = with_labels(draw, mixture, labels, rng)
             shares = shares_of(counts_shared(labels, len(draw.weights), reference))

@@ -1,12 +1,12 @@
 """Selection of features of a mixture by the user, and their names."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from pymc_dpsplit.components.arguments import is_integer
+from pymc_dpsplit.components.arguments import is_integer, shown
 
 Feature = int | str
 
@@ -56,6 +56,67 @@ def feature_positions(
             f"{n_features - 1}, or labels of the coordinate {values.dims[1]}."
         )
     return tuple(int(of) for of in positions)
+
+
+def given_values(
+    given: Mapping[Feature, float] | None,
+    features: Feature | Sequence[Feature] | None,
+    values: xr.DataArray,
+) -> dict[int, float]:
+    """Return the index of each feature that is conditioned on, and its value.
+
+    Parameters
+    ----------
+    given : mapping, optional
+        Index or label of a feature to its value.
+    features : int, str or sequence of them, optional
+        Features that are not conditioned on, as given by the user.
+    values : DataArray, shape (N,) or (N, D)
+
+    Returns
+    -------
+    dict
+        Empty if nothing is given.
+
+    Raises
+    ------
+    ValueError
+        If a feature does not exist or is among `features`, or a value is not finite.
+    """
+    if given is None:
+        return {}
+    if values.ndim == 1:
+        raise ValueError("given is for a mixture of several features; leave it out.")
+    known, n_features = feature_names(values), values.shape[1]
+    if not isinstance(given, Mapping) or not given:
+        raise ValueError(
+            f"given={shown(given)} is no dict of values; give one, such as {{{known[0]!r}: 1.0}}."
+        )
+    found: dict[int, float] = {}
+    taken = feature_positions(features, values, 0, 2) if features is not None else ()
+    for feature, value in given.items():
+        at = known.index(feature) if feature in known else feature
+        if not _is_position(at, n_features) or int(at) in found or int(at) in (taken or ()):
+            raise ValueError(
+                f"given has {feature!r}, which is no feature, or one that is asked for; give "
+                f"others of {known}."
+            )
+        if not isinstance(value, int | float | np.number) or not np.isfinite(value):
+            raise ValueError(f"given has {shown(value)} for {feature!r}; give a finite number.")
+        found[int(at)] = float(value)
+    if len(found) == n_features:
+        raise ValueError("given has a value for every feature; leave one out.")
+    return found
+
+
+def chosen_features(
+    features: Feature | Sequence[Feature] | None, given: Mapping[int, float], values: xr.DataArray
+) -> tuple[int, ...] | None:
+    """Return the indices of one or two features, by default the first that are not given."""
+    if features is None and given:
+        others = [d for d in range(values.shape[1]) if d not in given]
+        return tuple(others[:2])
+    return feature_positions(features, values, default=2, most=2)
 
 
 def _is_position(value: Any, n_features: int) -> bool:

@@ -190,6 +190,37 @@ def density_at(points: np.ndarray, draws: GaussianDraws) -> np.ndarray:
     return density
 
 
+def conditioned(draws: GaussianDraws, values: np.ndarray) -> GaussianDraws:
+    """Return the law of the first features given the others, eq. (11.11).
+
+    Parameters
+    ----------
+    draws : GaussianDraws
+        Draws in F + B features.
+    values : ndarray, shape (B,)
+        Of the last features.
+
+    Returns
+    -------
+    GaussianDraws
+        Draws in F features.
+    """
+    first, other = np.split(np.arange(draws.mu.shape[-1]), [draws.mu.shape[-1] - len(values)])
+    of_other = draws.cov[..., other[:, None], other]
+    gap = values - draws.mu[..., other]
+    across = draws.cov[..., other[:, None], first]
+    slopes = np.linalg.solve(of_other, across)
+    mu = draws.mu[..., first] + (gap[..., None] * slopes).sum(-2)
+    cov = draws.cov[..., first[:, None], first] - np.swapaxes(across, -1, -2) @ slopes
+    distance = (gap * np.linalg.solve(of_other, gap[..., None])[..., 0]).sum(-1)
+    with np.errstate(divide="ignore"):
+        log_weights = np.log(draws.weights)
+    log_weights -= 0.5 * (distance + np.linalg.slogdet(of_other)[1])
+    # Weights relative to the largest: far from all clusters each density underflows.
+    weights = np.exp(log_weights - log_weights.max(1, keepdims=True))
+    return GaussianDraws(_normalised(weights), mu, cov)
+
+
 def log_gaussian_mixture(
     points: np.ndarray, weights: np.ndarray, means: np.ndarray, covariances: np.ndarray
 ) -> np.ndarray:

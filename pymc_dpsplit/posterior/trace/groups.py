@@ -3,8 +3,9 @@
 Mixtures are found by the names of their variables, so that no model is required.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import xarray as xr
 
 from pymc_dpsplit.posterior.trace.layout import laid_out, rows_first
@@ -106,10 +107,11 @@ def find_labels(idata: xr.DataTree | xr.Dataset, name: str) -> xr.DataArray | No
             if posterior is not None:
                 refuse_other_draws(posterior, drawn, group)
             labels, observed = labels_of(drawn, name), find_observed(idata, name)
-            if observed is not None and len(observed) != labels.shape[-1]:
+            n_items = None if observed is None else number_of_items(idata, name, len(observed))
+            if n_items is not None and n_items != labels.shape[-1]:
                 raise ValueError(
-                    f"{name}_labels are of {labels.shape[-1]} observations in idata, but "
-                    f"observed_data has {len(observed)}; give the trace as pm.sample returned it."
+                    f"{name}_labels are of {labels.shape[-1]} observations in idata, but the data "
+                    f"of the trace are {n_items}; give the trace as pm.sample returned it."
                 )
             return labels
     return None
@@ -132,6 +134,52 @@ def find_observed(idata: xr.DataTree | xr.Dataset, name: str) -> xr.DataArray | 
     if observed is None or name not in observed:
         return None
     return rows_first(observed[name], name, _features(find_group(idata, "posterior"), name))
+
+
+class SharedInTrace(NamedTuple):
+    """What a trace says of rows that share a label.
+
+    Attributes
+    ----------
+    group_of_row : ndarray of int, shape (N,), optional
+        Group 0 .. G - 1 of each row; None if every row is a group of its own.
+    counts : ndarray of int, shape (N,), optional
+        Number of rows that each stands for; None if that is one.
+    """
+
+    group_of_row: np.ndarray | None
+    counts: np.ndarray | None
+
+    @property
+    def are_rows_alike(self) -> bool:
+        """Return whether all groups have the same number of rows, so that rows weigh the same."""
+        sizes = np.ones(1) if self.group_of_row is None else np.bincount(self.group_of_row)
+        return self.counts is None and bool((sizes == sizes[0]).all())
+
+
+def find_shared(idata: xr.DataTree | xr.Dataset, name: str) -> SharedInTrace:
+    """Return which rows of a mixture share a label, as the group constant_data says.
+
+    Parameters
+    ----------
+    idata : DataTree or Dataset
+    name : str
+        Name of the mixture.
+
+    Returns
+    -------
+    SharedInTrace
+    """
+    held = find_group(idata, "constant_data")
+    keys = f"{name}_group_of_row", f"{name}_counts"
+    found = (held[key].to_numpy() if held is not None and key in held else None for key in keys)
+    return SharedInTrace(*found)
+
+
+def number_of_items(idata: xr.DataTree | xr.Dataset, name: str, n_rows: int) -> int:
+    """Return the number of labels of a mixture: that of its rows, or of groups of rows."""
+    group_of_row = find_shared(idata, name).group_of_row
+    return n_rows if group_of_row is None else int(group_of_row.max()) + 1
 
 
 def find_latent(idata: xr.DataTree | xr.Dataset, name: str) -> xr.DataArray | None:

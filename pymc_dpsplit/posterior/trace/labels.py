@@ -7,14 +7,19 @@ import xarray as xr
 from pymc.model import Model
 
 from pymc_dpsplit.components.arguments import generator_of
-from pymc_dpsplit.components.fixed_hyperparameters import with_values
 from pymc_dpsplit.data.blocks import blocks_of, column_centres
 from pymc_dpsplit.moves.partition_law import dirichlet_process
 from pymc_dpsplit.moves.sweep.density import log_density_alone
 from pymc_dpsplit.moves.sweep.redraw import redraw_labels
 from pymc_dpsplit.moves.target import Target
 from pymc_dpsplit.posterior.trace.draws import MixtureDraw, draws_of, recorded_posterior
-from pymc_dpsplit.posterior.trace.groups import find_labels, find_observed
+from pymc_dpsplit.posterior.trace.groups import (
+    SharedInTrace,
+    find_labels,
+    find_observed,
+    find_shared,
+    number_of_items,
+)
 from pymc_dpsplit.posterior.trace.places import all_places
 from pymc_dpsplit.variables import MixtureVariables, find_mixtures
 from pymc_dpsplit.variables.observed import values_of
@@ -72,7 +77,8 @@ def sample_labels(
     Returns
     -------
     DataArray of int, shape (chain, draw, N)
-        Of the smallest integer dtype.  If labels are redrawn or variables of the model, label
+        Of the smallest integer dtype; (chain, draw, G) over ``{name}_group`` if the mixture has
+        ``groups=``.  If labels are redrawn or variables of the model, label
         ``k`` below ``{name}_n_clusters`` refers to row ``k`` of weights and parameters.  The
         numbering of labels recorded by ``keep_labels`` is arbitrary.
 
@@ -166,7 +172,10 @@ def mixture_in(model: Model, var_name: str | None) -> MixtureVariables:
 
 
 def observations_in(model: Model, mixture: MixtureVariables) -> tuple[str, np.ndarray | None]:
-    """Return the name of the dimension of observations, and its coordinate or None."""
+    """Return the name of the dimension of rows or groups, and its coordinate or None."""
+    shared = mixture.items.shared
+    if shared is not None and shared.names is not None:
+        return f"{mixture.name}_group", np.asarray(shared.names)
     (dim, *_) = model.named_vars_to_dims.get(mixture.name) or (f"{mixture.name}_dim_0",)
     known = model.coords.get(dim)
     return dim, None if known is None else np.asarray(known)
@@ -191,13 +200,16 @@ def refuse_other_data(
         other values.
     """
     values = find_observed(idata, mixture.name)
-    n_found = None if values is None else len(values)
+    _refuse_other_groups(idata, mixture, values is not None)
+    n_found = None if values is None else number_of_items(idata, mixture.name, len(values))
     n_found = n_found if labels is None else labels.shape[-1]
     if n_found is None:
         return
     # Labels that are variables keep the declared number of rows when the data change.
     node: Any = mixture.rv.owner
     declared = mixture.measure["labels"].type.shape[0] if mixture.is_labelled else None
+    shared = mixture.items.shared
+    declared = declared if shared is None else shared.n_groups
     n_rows = int(node.inputs[1].eval()) if declared is None else declared
     if n_found != n_rows:
         raise ValueError(
@@ -209,6 +221,26 @@ def refuse_other_data(
             f"the observations of {mixture.name} have other values in idata than in the model; "
             "give the model with the data with which idata was sampled."
         )
+
+
+def _refuse_other_groups(
+    idata: xr.DataTree | xr.Dataset, mixture: MixtureVariables, is_whole: bool
+) -> None:
+    """Refuse a trace in which other rows share labels than in the model, if it says which do."""
+    found, shared = find_shared(idata, mixture.name), mixture.items.shared
+    known: SharedInTrace = SharedInTrace(None, None)
+    if shared is not None:
+        group_of_row = None if shared.names is None else shared.group_of_row
+        known = SharedInTrace(group_of_row, shared.counts if shared.has_counts else None)
+    for argument, own, other in zip(("groups", "counts"), found, known, strict=True):
+        # The group constant_data may have been dropped together with the data.
+        is_absent = own is None and not is_whole
+        are_equal = (own is None) == (other is None) and np.array_equal(own, other)  # type: ignore[arg-type]
+        if not is_absent and not are_equal:
+            raise ValueError(
+                f"idata was sampled with other {argument}= of {mixture.name} than the model has; "
+                "give the model with which idata was sampled."
+            )
 
 
 def _differ(recorded: np.ndarray, mixture: MixtureVariables) -> bool:
@@ -246,11 +278,11 @@ def redraw(draw: MixtureDraw, mixture: MixtureVariables, rng: np.random.Generato
         If alpha is so large that the sticks would fill the memory.
     """
     refuse_too_many_atoms(draw.alpha, 'sample with dpsplit={"keep_labels": True}')
-    component = mixture.component
-    shift, data = column_centres(draw.rows), component.arranged(draw.rows)
-    prior = component.prior(draw.values, shift)
+    items = mixture.items
+    shift, data = column_centres(draw.rows), items.arranged(draw.rows)
+    prior = items.prior(draw.values, shift)
     labels = np.empty(data.shape[0], np.int32)
-    alone = log_density_alone(component, prior, data, draw.rows, draw.values)
+    alone = log_density_alone(items.component, prior, data, draw.rows, draw.values)
     # The remainder underflows to zero if alpha is very small.
     log_rest = np.log(max(draw.remainder, np.finfo(np.float64).tiny))
     log_weights, params = redraw_labels(
@@ -260,7 +292,7 @@ def redraw(draw: MixtureDraw, mixture: MixtureVariables, rng: np.random.Generato
         alone,
         np.log(draw.weights),
         log_rest,
-        with_values(component, draw.values).pack(draw.parameters, shift),
+        items.pack(draw.parameters, draw.values, shift),
     )
     return Redrawn(labels, log_weights, params, shift)
 

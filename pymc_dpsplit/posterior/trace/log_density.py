@@ -54,10 +54,11 @@ def _log_margin(
     mixture: MixtureVariables, draw: MixtureDraw, rows: np.ndarray, features: np.ndarray
 ) -> np.ndarray:
     """Return the log density (n,) of some features, rows (n, D')."""
-    component = mixture.component.of_features(features)
-    parameters = mixture.component.restrict_parameters(draw.parameters, features)
-    values = mixture.component.restrict(draw.values, features)
+    component = mixture.component
+    parameters = component.restrict_parameters(draw.parameters, features)
+    values = component.restrict(draw.values, features)
     law = draw.weights, draw.remainder, parameters, values
     # As in `predict`: a grid may reach far beyond the data.
     centre = column_centres(draw.rows)[features]
-    return logsumexp(log_masses(component, np.ascontiguousarray(rows), *law, centre), axis=0)
+    few = component.of_features(features)
+    return logsumexp(log_masses(few, np.ascontiguousarray(rows), *law, centre), axis=0)

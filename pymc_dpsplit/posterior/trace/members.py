@@ -5,7 +5,6 @@ from collections.abc import Mapping
 import numpy as np
 import xarray as xr
 
-from pymc_dpsplit.components.fixed_hyperparameters import with_values
 from pymc_dpsplit.posterior.trace.draws import MixtureDraw
 from pymc_dpsplit.posterior.trace.groups import group_of
 from pymc_dpsplit.posterior.trace.labels import redraw
@@ -76,14 +75,13 @@ def with_labels(
     """
     if labels is not None:
         return draw, labels
-    component = with_values(mixture.component, draw.values)
     redrawn = redraw(draw, mixture, rng)
     used = np.unique(redrawn.labels)
     beyond = used[used >= len(draw.weights)]
     draw = _with_atoms(
         draw,
         np.exp(redrawn.log_weights[beyond]),
-        component.unpack(redrawn.params[beyond], redrawn.shift),
+        mixture.items.unpack(redrawn.params[beyond], draw.values, redrawn.shift),
     )
     number = np.arange(len(redrawn.log_weights))
     number[beyond] = len(draw.weights) - len(beyond) + np.arange(len(beyond))
