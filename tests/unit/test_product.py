@@ -13,7 +13,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import pymc_dpsplit as dps
-from pymc_dpsplit.components.margins import family_without_margin, validate_new_rows
+from pymc_dpsplit.components.margins import as_new_rows
 from pymc_dpsplit.data.fixed_rows import read_only
 from pymc_dpsplit.moves.cost import is_sparse, work_of
 from pymc_dpsplit.moves.patterns import log_density_of_present
@@ -238,14 +238,21 @@ def test_new_rows_may_lack_a_whole_part(kind: str, part: str, rng: np.random.Gen
     rows[1, at] = np.nan
     with pytest.raises(ValueError, match=f"part '{part}': observed has 3 missing entries"):
         case.component.validate_rows(rows)
-    validate_new_rows(case.component, rows)
-    assert np.isnan(rows[1, at]).all()
-    rows[2, at[-1]] = np.nan
+    assert_array_equal(as_new_rows(case.component, rows), rows)
+    rows[2, at[0]] = np.nan
     with pytest.raises(ValueError, match=f"part '{part}': observed has 1 missing entry, which"):
-        validate_new_rows(case.component, rows)
-    family = family_without_margin(case.component, [0, int(at[0])], case.rows.shape[1])
-    assert family is case.component.families[part]
-    assert family_without_margin(case.component, [0], case.rows.shape[1]) is None
+        as_new_rows(case.component, rows)
+
+
+def test_covariates_without_their_response_tell_nothing(rng: np.random.Generator) -> None:
+    case = Case("a response", rng)
+    at = case.component.columns_in_data(case.rows.shape[1])["r"]
+    rows = case.rows[:3].copy()
+    rows[0, at[-1]], rows[1, at[1:]] = np.nan, np.nan
+    expected = rows.copy()
+    expected[np.ix_([0, 1], at)] = np.nan
+    assert_array_equal(as_new_rows(case.component, rows), expected)
+    assert np.isfinite(rows[0, at[0]])
 
 
 def test_a_response_names_its_coefficients() -> None:
