@@ -93,9 +93,10 @@ class Product(IndependentParts):
     response.  With a law of the covariates in another part, the model is a profile regression [1]_:
     clusters of rows with similar covariates and one regression each.  A column belongs to one part,
     so the other part takes a copy of it: ``frame.assign(age_law=frame["age"])``.  Drawn rows have
-    the totals and the covariates of the observed rows, as in a mixture of such a family alone;
-    columns of these parts have no `density`.  `predict` takes rows in which all columns of such a
-    part are missing, for instance the response and its covariates of a new row.
+    the totals and the covariates of the observed rows, as in a mixture of such a family alone.
+    `predict` with ``covariates=`` predicts the response of new rows from all of their other
+    columns, and takes rows with a missing response, or without any words.  `density` takes the
+    response given its covariates, as in ``features="pressure", given={"age": 50, "age_law": 50}``.
 
     The trace keeps the columns in the order of the data, whatever the order of the parts.
     `pm.Data` and `pm.set_data` take numbers without names: in the order of the frame of
