@@ -39,9 +39,7 @@ class Profiles(NamedTuple):
     part: Part
     rows: NewRows
 
-    def draws(
-        self, draws: Iterable[MixtureDraw]
-    ) -> Iterator[tuple[MixtureDraw, np.ndarray]]:
+    def draws(self, draws: Iterable[MixtureDraw]) -> Iterator[tuple[MixtureDraw, np.ndarray]]:
         """Yield draws of the regression alone, and the log masses (K + 1, M) of their rows."""
         values = self.rows.values
         groups = [(present, where, values) for present, where in patterns_of(np.isnan(values))]
@@ -53,10 +51,13 @@ class Profiles(NamedTuple):
             for where, masses in masses_of(draw, self.rows.component, groups, centre):
                 log_masses[:, where] = masses
             family = self.part.family
-            yield draw._replace(
-                parameters=self.part.own(draw.parameters, family.parameters),
-                values=self.part.own(draw.values, family.hyperparameter_ndims()),
-            ), log_masses
+            yield (
+                draw._replace(
+                    parameters=self.part.own(draw.parameters, family.parameters),
+                    values=self.part.own(draw.values, family.hyperparameter_ndims()),
+                ),
+                log_masses,
+            )
 
 
 def regressions_in(component: Any) -> list[str]:
