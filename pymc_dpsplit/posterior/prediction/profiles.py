@@ -118,7 +118,7 @@ def read_profiles(given: Any, mixture: MixtureVariables, model: Model) -> Profil
 def _without_response(given: Any, columns: Any, name: str, at: int, n_features: int) -> Any:
     """Return rows of all columns, in which the response is missing."""
     keys = [] if columns is None else [key for of in columns.values() for key in of]
-    dims = getattr(given, "dims", ())
+    dims: Any = getattr(given, "dims", ())
     if len(dims) == 2 and dims[1] in given.coords:
         given = dict(zip(given.coords[dims[1]].values.tolist(), given.to_numpy().T, strict=True))
     if is_table(given) and keys and not all(is_integer(key) for key in keys):
