@@ -11,8 +11,9 @@ import pymc_dpsplit as dps
 from pymc_dpsplit.components.base import params_size, predictive_remove
 from pymc_dpsplit.components.shared_labels.items import Items, SharedLabels
 from pymc_dpsplit.kernels.tiles import TILE
+from pymc_dpsplit.moves.cost import is_sparse, work_of
 from pymc_dpsplit.variables import find_mixtures
-from tests.support.families import FAMILIES, component_of, dataset_of, twin_of
+from tests.support.families import FAMILIES, component_of, dataset_of, target_of, twin_of
 from tests.support.family_cases import Case, case_of, over_cases, over_datasets, rows_of
 from tests.support.operations import (
     cache_of,
@@ -121,15 +122,27 @@ def test_over_relaxation_is_that_of_the_rows(name: str, n_features: int) -> None
     assert ours[0, 0] == 0.0
 
 
-def test_groups_of_rows_of_a_product() -> None:
-    rows, twin = dataset_of("Product", "overlapping", 3), twin_of("Product", 3)
-    shared = shared_labels(len(rows))
-    target = target_of_groups(component_of("Product", 3), rows, shared, 1.0)
+@pytest.mark.parametrize(
+    "name", ["Product", "ProductWithMultinomial", "ProductWithLinearRegression"]
+)
+def test_groups_of_rows_of_a_product(name: str, rng: np.random.Generator) -> None:
+    (n_features,) = FAMILIES[name].n_features
+    rows, twin = dataset_of(name, "overlapping", n_features), twin_of(name, n_features)
+    shared, component = shared_labels(len(rows)), component_of(name, n_features)
+    target = target_of_groups(component, rows, shared, 1.0)
     exact = MarginalOfGroups(twin, rows, shared)
     for members in ([0], [1, 3], [4, 2, 0], range(shared.n_groups)):
         stats = stats_of(target.prior, target.data, np.array(members))
         ours = marginal_of(target.prior, stats)
         assert ours == pytest.approx(exact.log_marginal(np.array(members)), rel=1e-9)
+    # The kernels of a sweep, with rows in the form of the parts.
+    plain = target_of(component, rows, 1.0)
+    (params,) = draws_of(target.prior, stats, 1, rng)
+    own = shared.counts * densities(plain.prior, plain.data, np.ascontiguousarray(params[1:]))
+    expected = np.bincount(shared.group_of_row, weights=own)
+    np.testing.assert_allclose(densities(target.prior, target.data, params), expected, rtol=1e-12)
+    assert is_sparse(target.data) == (name == "ProductWithMultinomial")
+    assert work_of(target.data) == pytest.approx(work_of(plain.data) * len(rows) / shared.n_groups)
 
 
 def test_groups_longer_than_a_tile(rng: np.random.Generator) -> None:

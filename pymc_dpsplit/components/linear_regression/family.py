@@ -97,6 +97,7 @@ class LinearRegression(ComponentFamily):
     parameters: ClassVar[dict[str, int]] = {"beta": 0, "sigma": 0}
     graph_ndims: ClassVar[dict[str, int]] = parameters
     holds_covariates: ClassVar[bool] = True
+    has_margins: ClassVar[bool] = False
 
     def __init__(
         self,
