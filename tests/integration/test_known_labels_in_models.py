@@ -13,6 +13,7 @@ import pymc_dpsplit as dps
 from pymc_dpsplit.posterior.prediction import loo as loo_module
 from pymc_dpsplit.posterior.prediction.loo import left_out_likelihood
 from pymc_dpsplit.variables import find_mixtures
+from pymc_dpsplit.variables.log_density import MixtureLogDensity
 from tests.reference.families import EXAMPLES
 from tests.support.families import as_observed, component_of, twin_of
 from tests.support.families import dataset_of as rows_of
@@ -102,7 +103,7 @@ def test_readers_take_partitions_of_rows(model: pm.Model, idata: Any) -> None:
 
 
 def log_masses_of(drawn: xr.Dataset, name: str) -> tuple[np.ndarray, float]:
-    """Log terms of the clusters of a draw for the rows of an item, and of the remainder, by hand."""
+    """Log terms of the clusters of a draw for the rows of an item, and of the remainder."""
     k = int(drawn["x_n_clusters"])
     mu, sigma = drawn["x_mu"].values[:k], drawn["x_sigma"].values[:k]
     kind, number = name.split()
@@ -184,6 +185,25 @@ def test_loo_leaves_out_the_rows_of_a_label(
 def test_labels_that_no_two_rows_share_say_nothing() -> None:
     assert find_mixtures(model_with(labels=range(9)))["x"].items.shared is None
     assert find_mixtures(model_with(labels=[-1] * 9))["x"].items.shared is None
+
+
+def test_a_gradient_step_for_alpha_sees_no_data(model: pm.Model) -> None:
+    """The log likelihood has alpha as an argument, which the conditional given labels has not."""
+    alpha = model.rvs_to_values[model["alpha"]]
+    function = model.logp_dlogp_function(
+        [alpha], ravel_inputs=True, initial_point=model.initial_point()
+    )
+    nodes = function._pytensor_function.maker.fgraph.apply_nodes
+    assert not any(isinstance(node.op, MixtureLogDensity) for node in nodes)
+    (mixture,) = find_mixtures(model).values()
+    parameters = {"mu": np.array([0.1, 5.0]), "sigma": np.array([0.3, 0.4])}
+    measure = mixture.point_values(2, np.array([0.5, 0.4]), np.log(0.1), parameters)
+    function.set_extra_values({**model.initial_point(), **measure})
+    values = np.array([0.4, 2.5])
+    found = [float(function(np.log([value]))[0]) for value in values]
+    # Gamma(2, 2) with the Jacobian of the logarithm.
+    expected = 2 * np.log(values) - 2 * values + 2 * np.log(values) + (values - 1) * np.log(0.1)
+    assert found[1] - found[0] == pytest.approx(expected[1] - expected[0], rel=1e-9)
 
 
 def test_rows_cannot_be_drawn(model: pm.Model, idata: Any) -> None:
@@ -311,7 +331,7 @@ def test_mixtures_whose_rows_have_no_known_labels_are_refused() -> None:
         with pytest.raises(ValueError, match="labels is given without observed"):
             dps.DPMixture("x", 1.0, base, shape=9, labels=known)
         for observed in (data, ROWS - mean):
-            with pytest.raises(ValueError, match="labels is given, but observed=.* is a variable"):
+            with pytest.raises(ValueError, match=r"labels is given, but observed=.* is a variable"):
                 dps.DPMixture("x", 1.0, base, observed=observed, labels=known)
         with pytest.raises(ValueError, match="1 missing entries"):
             dps.DPMixture("x", 1.0, base, observed=[np.nan, *ROWS[1:]], labels=known)

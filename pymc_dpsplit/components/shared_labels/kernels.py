@@ -5,10 +5,10 @@ adds to the statistics of a cluster, and its log density to that of its group, a
 is counted.  To the Dirichlet process a group is one observation, or as many as it has rows if these
 are together because their label is known.
 
-Layout.  stats: number of observations of the process, statistics of the family, of which the first
-element is the number of rows.  params: 0, log weight, parameters of the family.  Kernels add the log
-weight to the first element; the second holds it for groups that have more factors of it.  The
-constant of the family thus enters once per row.  cache: log marginal, stats, and the largest
+Layout.  stats: number of observations of the process, statistics of the family, of which the
+first element is the number of rows.  params: 0, log weight, parameters of the family.  Kernels add
+the log weight to the first element; the second holds it for groups that have more factors of it.
+The constant of the family thus enters once per row.  cache: log marginal, stats, and the largest
 absolute value that each of these has had.
 """
 
@@ -200,7 +200,9 @@ def _overrelax_parameters(prior, stats, rng, params):
 @base.implements(base.mean_parameters, SharedLabelsPrior)
 def _mean_parameters(prior, stats, params):
     n_stats, n_params = base.stats_size(prior.rows), base.params_size(prior.rows)
-    base.mean_parameters(prior.rows, part_of(stats, 1, n_stats), part_of(params, N_BEFORE, n_params))
+    base.mean_parameters(
+        prior.rows, part_of(stats, 1, n_stats), part_of(params, N_BEFORE, n_params)
+    )
     params[:N_BEFORE] = 0.0
 
 

@@ -4,8 +4,6 @@ This is the sweep of MAP-DPM (Raykov, Boukouvalas & Little 2014), eq. (12.1): co
 the mode of each conditional instead of a draw.  It climbs the joint density of data and partition.
 """
 
-import math
-
 import numpy as np
 
 from pymc_dpsplit.components.base import (

@@ -15,9 +15,9 @@ from pymc_dpsplit.moves.patterns import patterns_of
 from pymc_dpsplit.posterior.prediction.row_masses import Group, log_density_left_out, masses_of
 from pymc_dpsplit.posterior.trace.draws import MixtureDraw, draws_of, recorded_posterior
 from pymc_dpsplit.posterior.trace.labels import (
+    items_in,
     mixture_in,
     model_given,
-    items_in,
     refuse_other_data,
 )
 from pymc_dpsplit.posterior.trace.members import recorded_labels, with_labels

@@ -78,9 +78,9 @@ def sample_labels(
     -------
     DataArray of int, shape (chain, draw, N)
         Of the smallest integer dtype; (chain, draw, G) over ``{name}_group`` if the mixture has
-        ``groups=``.  With ``labels=`` they are those of all rows.  If labels are redrawn or variables of the model, label
-        ``k`` below ``{name}_n_clusters`` refers to row ``k`` of weights and parameters.  The
-        numbering of labels recorded by ``keep_labels`` is arbitrary.
+        ``groups=``, and that of all rows if it has ``labels=``.  If labels are redrawn or
+        variables of the model, label ``k`` below ``{name}_n_clusters`` refers to row ``k`` of
+        weights and parameters.  The numbering of labels recorded by ``keep_labels`` is arbitrary.
 
     Raises
     ------
