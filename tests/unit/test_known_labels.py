@@ -60,14 +60,16 @@ def rows_in(items: Any) -> np.ndarray:
 @OVER_FAMILIES
 def test_statistics_and_marginals_are_those_of_the_rows(name: str, n_features: int) -> None:
     target, of_rows = targets(name, n_features)
-    for items in ([], [2], [0, 3], [4, 1, 2], range(5)):
-        stats = stats_of(target.prior, target.data, np.array(items, int))
+    for members in ([], [2], [0, 3], [4, 1, 2], range(5)):
+        items = np.array(members, np.int64)
+        stats = stats_of(target.prior, target.data, items)
         expected = stats_of(of_rows.prior, of_rows.data, rows_in(items))
         assert stats[0] == len(rows_in(items))
         np.testing.assert_allclose(stats[1:], expected, rtol=1e-12, atol=1e-12)
         ours = predictives(target.prior, target.data, cache_of(target.prior, target.data, items))
         for g in range(5):
-            joined = stats_of(of_rows.prior, of_rows.data, [*rows_in(items), *rows_in([g])])
+            both = np.concatenate([rows_in(items), rows_in([g])])
+            joined = stats_of(of_rows.prior, of_rows.data, both)
             change = marginal_of(of_rows.prior, joined) - marginal_of(of_rows.prior, expected)
             assert ours[g] == pytest.approx(change, rel=1e-8, abs=1e-8)
 
