@@ -207,8 +207,7 @@ class DPSplitMerge(BlockedStep):
         self._centre(column_centres(rows))
         n_labels = self.mixture.items.number_of_observations(rows)
         self.options.refuse_start_of_other_length(self.mixture.name, n_labels)
-        if self.options.start_labels is not None:
-            self.mixture.items.of_recorded(self.options.start_labels)
+        self.options.refuse_start_that_separates(self.mixture.items)
         exchanges_rows = self.mixture.is_latent and not self._keeps_parameters
         self._likelihood = row_likelihood(self.mixture, model, point) if exchanges_rows else None
         self._incomplete = self.mixture.incomplete()
@@ -302,9 +301,8 @@ class DPSplitMerge(BlockedStep):
             self.mixture.name, target, state, counts, schedule.n_iterations, n_exchanged
         )
         if self.options.keep_labels:
-            stats[f"{self.mixture.name}_labels"] = labels_stat(
-                self.mixture.items.recorded(state.labels)
-            )
+            labels = self.mixture.items.recorded(state.labels)
+            stats[f"{self.mixture.name}_labels"] = labels_stat(labels)
         self._remember(stats)
         stats[f"{self.mixture.name}_seconds"] = time.perf_counter() - began
         return {**point, **concentration, **values}, [stats]
