@@ -48,6 +48,11 @@ class ChainState(NamedTuple):
     labels: np.ndarray
     stats: np.ndarray
 
+    @property
+    def n_observations(self) -> int:
+        """Number of observations of the process, of which a label may stand for several."""
+        return int(self.stats[:, 0].sum())
+
 
 class Measure(NamedTuple):
     """Occupied part of the random measure, clusters by decreasing weight.

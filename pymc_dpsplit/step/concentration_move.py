@@ -12,6 +12,7 @@ from pymc_dpsplit.moves.partition_law import dirichlet_process, log_number_facto
 from pymc_dpsplit.moves.slice import slice_draw
 from pymc_dpsplit.moves.strength import StrengthPrior, fixed_strength
 from pymc_dpsplit.moves.target import Target
+from pymc_dpsplit.sampler import ChainState
 from pymc_dpsplit.variables.concentration import ConcentrationPrior
 
 
@@ -36,8 +37,7 @@ def move_concentration(
     point: Mapping[str, np.ndarray],
     target: Target,
     strength: StrengthPrior,
-    n_clusters: int,
-    n_obs: int,
+    state: ChainState,
     rng: np.random.Generator,
 ) -> tuple[Target, dict[str, np.ndarray]]:
     """Slice-sample the variable that determines alpha, eq. (8.6), unless kernels have done so.
@@ -51,7 +51,7 @@ def move_concentration(
     target : Target
     strength : StrengthPrior
         After the iterations of the draw.
-    n_clusters, n_obs : int
+    state : ChainState
     rng : numpy.random.Generator
 
     Returns
@@ -66,13 +66,13 @@ def move_concentration(
     name = concentration.value_name
     if strength.address != 0:
         return target, {name: np.asarray(strength.present[0], point[name].dtype)}
-    prior = concentration.given(point)
+    prior, sizes = concentration.given(point), (len(state.stats), state.n_observations)
 
     def log_density(value: float) -> float:
         log_prior, alpha = prior(value)
         if not (np.isfinite(log_prior) and 0.0 < alpha < np.inf):
             return -np.inf
-        return log_prior + log_number_factor(dirichlet_process(alpha), n_clusters, n_obs)
+        return log_prior + log_number_factor(dirichlet_process(alpha), *sizes)
 
     value = slice_draw(log_density, float(point[name]), 1.0, rng)
     law = dirichlet_process(prior(value)[1])

@@ -209,15 +209,16 @@ class DPSplitMerge(BlockedStep):
             self.mixture.measure_in(point)
         rows = self._evaluator.read(point).rows
         self._centre(column_centres(rows))
-        n_items = self.mixture.items.number_of(rows)
-        self.options.refuse_start_of_other_length(self.mixture.name, n_items)
+        n_labels = self.mixture.items.number_of_observations(rows)
+        self.options.refuse_start_of_other_length(self.mixture.name, n_labels)
+        self.options.refuse_start_that_separates(self.mixture.items)
         exchanges_rows = self.mixture.is_latent and not self._keeps_parameters
         self._likelihood = row_likelihood(self.mixture, model, point) if exchanges_rows else None
         self._incomplete = self.mixture.incomplete()
         self._concentration = concentration_to_move(self.mixture, model, point)
         self._intercepts = intercepts_of(self.mixture, model, point)
-        n_labels = n_items if self.options.keep_labels else None
-        self.stats_dtypes_shapes = stats_types(self.mixture.name, n_labels)
+        n_kept = n_labels if self.options.keep_labels else None
+        self.stats_dtypes_shapes = stats_types(self.mixture.name, n_kept)
         self.stats_dtypes = [{key: of for key, (of, _) in self.stats_dtypes_shapes.items()}]
         self._forget()
 
@@ -293,9 +294,8 @@ class DPSplitMerge(BlockedStep):
         target, state, point = move_intercepts(self._intercepts, target, state, point, self.rng)
         self.labels, self.cluster_stats = state
         self.n_done += 1
-        sizes = len(state.stats), len(state.labels)
         target, concentration = move_concentration(
-            self._concentration, point, target, strength, *sizes, self.rng
+            self._concentration, point, target, strength, state, self.rng
         )
         values = self._redrawn(target, state, conditioning, point)
         if self.mixture.unobserved is not None:
@@ -309,7 +309,8 @@ class DPSplitMerge(BlockedStep):
             self.mixture.name, target, state, counts, schedule.n_iterations, n_exchanged
         )
         if self.options.keep_labels:
-            stats[f"{self.mixture.name}_labels"] = labels_stat(state)
+            labels = self.mixture.items.recorded(state.labels)
+            stats[f"{self.mixture.name}_labels"] = labels_stat(labels)
         self._remember(stats)
         stats[f"{self.mixture.name}_seconds"] = time.perf_counter() - began
         return {**point, **concentration, **values}, [stats]

@@ -140,6 +140,12 @@ class MixtureRows(ObjectModeOp, RNGConsumerOp, MeasurableOp):
     ) -> np.ndarray:
         """Draw a label for each group, and return those of the rows."""
         assert self.shared is not None
+        if self.shared.known is not None:
+            raise ValueError(
+                f"{self.target} cannot be drawn with labels=, as its rows of a known label are "
+                "together because that was observed; leave it out by var_names=, and use predict "
+                "or density for new rows."
+            )
         if self.shared.has_counts:
             raise ValueError(
                 f"{self.target} cannot be drawn with counts=, as rows that a drawn row stands for "
@@ -186,7 +192,8 @@ def _rows_logprob(
         return given_labels
     observed = centred_rows(values[0], {k: v for k, v in extra.items() if k == "mean"})
     items = Items(op.component, op.shared)
-    density = log_density_of(items, observed, *measure, *hyperparameters)
+    given = [*measure, *hyperparameters, *([alpha] if items.depends_on_alpha else [])]
+    density = log_density_of(items, observed, *given)
     fixed = pt.zeros(density.shape) if given_labels is None else given_labels
     return conditional_term(density, fixed, measure)
 

@@ -10,6 +10,7 @@ import pytest
 import pymc_dpsplit as dps
 from pymc_dpsplit.components.base import params_size, predictive_remove
 from pymc_dpsplit.components.shared_labels.items import Items, SharedLabels
+from pymc_dpsplit.components.shared_labels.kernels import N_BEFORE
 from pymc_dpsplit.kernels.tiles import TILE
 from pymc_dpsplit.moves.cost import is_sparse, work_of
 from pymc_dpsplit.variables import find_mixtures
@@ -87,7 +88,9 @@ def test_the_density_of_a_group_is_the_sum_over_its_rows(
         assert params[0] == 0.0
         assert len(params) == params_size(prior)
         params[0] = -1.7  # a log weight, which counts once per group
-        own = shared.counts * densities(case.prior, case.data, np.ascontiguousarray(params[1:]))
+        own = shared.counts * densities(
+            case.prior, case.data, np.ascontiguousarray(params[N_BEFORE:])
+        )
         expected = np.bincount(shared.group_of_row, weights=own) - 1.7
         np.testing.assert_allclose(densities(prior, data, params), expected, rtol=1e-12)
 
@@ -116,9 +119,9 @@ def test_over_relaxation_is_that_of_the_rows(name: str, n_features: int) -> None
     stats = stats_of(prior, data, np.arange(shared.n_groups))
     before = draws_of(prior, stats, 1, np.random.default_rng(1))
     ours = overrelaxed(prior, stats, before, np.random.default_rng(2))
-    own = np.ascontiguousarray(stats[1:]), np.ascontiguousarray(before[:, 1:])
+    own = np.ascontiguousarray(stats[1:]), np.ascontiguousarray(before[:, N_BEFORE:])
     expected = overrelaxed(case.prior, *own, np.random.default_rng(2))
-    np.testing.assert_array_equal(ours[:, 1:], expected)
+    np.testing.assert_array_equal(ours[:, N_BEFORE:], expected)
     assert ours[0, 0] == 0.0
 
 
@@ -157,7 +160,7 @@ def test_groups_longer_than_a_tile(rng: np.random.Generator) -> None:
     prior, data = items.prior(values, shift), items.arranged(rows)
     stats = stats_of(prior, data, np.arange(shared.n_groups))
     (params,) = draws_of(prior, stats, 1, rng)
-    own = densities(plain.prior(values, shift), plain.arranged(rows), params[1:].copy())
+    own = densities(plain.prior(values, shift), plain.arranged(rows), params[N_BEFORE:].copy())
     expected = np.bincount(group_of_row, weights=own)
     np.testing.assert_allclose(densities(prior, data, params), expected, rtol=1e-12)
 

@@ -179,7 +179,9 @@ def _averages(
     membership = np.zeros((len(reference.labels), len(reference.names)))
     found: dict[str, np.ndarray] = {}
     for place, draw in zip(places, draws_of(posterior, mixture, model, places), strict=True):
-        refuse_other_length(reference, mixture.items.number_of(draw.rows), mixture.name)
+        refuse_other_length(
+            reference, mixture.items.number_of_observations(draw.rows), mixture.name
+        )
         draw, labels = with_labels(draw, mixture, None if kept is None else kept[place], rng)
         counts = counts_shared(labels, len(draw.weights), reference)
         membership += shares_of(counts)[labels]

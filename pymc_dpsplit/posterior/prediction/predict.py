@@ -172,7 +172,9 @@ def predict(
         n_recorded = len(draw.weights)
         shares = np.zeros((n_recorded, 0))
         if reference is not None:
-            refuse_other_length(reference, mixture.items.number_of(draw.rows), mixture.name)
+            refuse_other_length(
+                reference, mixture.items.number_of_observations(draw.rows), mixture.name
+            )
             labels = None if kept is None else kept[place]
             draw, labels = with_labels(draw, mixture, labels, rng)
             shares = shares_of(counts_shared(labels, len(draw.weights), reference))
