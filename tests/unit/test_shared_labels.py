@@ -141,7 +141,9 @@ def test_groups_of_rows_of_a_product(name: str, rng: np.random.Generator) -> Non
     # The kernels of a sweep, with rows in the form of the parts.
     plain = target_of(component, rows, 1.0)
     (params,) = draws_of(target.prior, stats, 1, rng)
-    own = shared.counts * densities(plain.prior, plain.data, np.ascontiguousarray(params[1:]))
+    own = shared.counts * densities(
+        plain.prior, plain.data, np.ascontiguousarray(params[N_BEFORE:])
+    )
     expected = np.bincount(shared.group_of_row, weights=own)
     np.testing.assert_allclose(densities(target.prior, target.data, params), expected, rtol=1e-12)
     assert is_sparse(target.data) == (name == "ProductWithMultinomial")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln
+import scipy
 
 from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.components.fixed_hyperparameters import with_values
@@ -77,7 +77,11 @@ class SharedLabels:
     def log_together(self, alpha: float) -> np.ndarray:
         """Return the log probability (G,) that draws of the remainder are one atom, eq. (7.55)."""
         sizes = self.multiplicities
-        return gammaln(sizes) + gammaln(1.0 + alpha) - gammaln(alpha + sizes)
+        return (
+            scipy.special.gammaln(sizes)
+            + scipy.special.gammaln(1.0 + alpha)
+            - scipy.special.gammaln(alpha + sizes)
+        )
 
     def grouped(self, rows: Any) -> GroupedRows:
         """Return rows, as their family arranges them, in groups."""
