@@ -110,9 +110,7 @@ class LinearRegression(ComponentFamily):
         intercept: bool = True,
     ) -> None:
         if not isinstance(intercept, bool | np.bool_):
-            raise ValueError(
-                f"intercept={shown(intercept)} is not True or False; give one of them."
-            )
+            raise ValueError(f"intercept={shown(intercept)} is not True or False; give either.")
         self.hyperparameters = {"mu0": mu0, "lambda0": lambda0, "a0": a0, "b0": b0}
         self.intercept = bool(intercept)
         self.covariates: np.ndarray | None = None
