@@ -128,8 +128,8 @@ def test_absent_categories_have_probability_zero() -> None:
     ("component", "observed", "highest"),
     [
         (dps.Poisson(1.0, 1.0), CODES, np.inf),
-        (dps.Bernoulli(1.0, 1.0), BITS, 1),
-        (dps.Categorical(1.0), CODES, 3),
+        pytest.param(dps.Bernoulli(1.0, 1.0), BITS, 1, marks=pytest.mark.slow),
+        pytest.param(dps.Categorical(1.0), CODES, 3, marks=pytest.mark.slow),
     ],
     ids=["Poisson", "Bernoulli", "Categorical"],
 )

@@ -143,6 +143,7 @@ def test_run_is_that_of_the_same_numbers_in_float64(family):
     assert single["observed_data"]["x"].dtype == np.float32
 
 
+@pytest.mark.slow
 @pytest.mark.control
 def test_numbers_that_were_rounded_give_other_draws():
     rows = single_rows(120, 2, offset=1e4)

@@ -136,6 +136,7 @@ def test_a_choice_that_is_kept_is_caught(rng: np.random.Generator) -> None:
     assert n_differences(draw_heedless, "MvNormal", 6, rng)[0] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.control
 def test_a_pair_that_is_kept_with_a_discount_is_caught(rng: np.random.Generator) -> None:
     law = finite_mixture(0.7, 9)
