@@ -7,6 +7,7 @@ updated once per draw, here.
 from collections.abc import Mapping
 
 import numpy as np
+from pytensor.graph.basic import Variable
 
 from pymc_dpsplit.moves.partition_law import dirichlet_process, log_number_factor
 from pymc_dpsplit.moves.slice import slice_draw
@@ -23,6 +24,11 @@ def strength_prior(
     if concentration is None:
         return fixed_strength()
     return concentration.strength_prior(point, alpha)
+
+
+def moved_by_kernels(concentration: ConcentrationPrior | None) -> list[Variable]:
+    """Return the value variables that no other step has to move."""
+    return [] if concentration is None else concentration.moved_by_kernels
 
 
 def with_present_law(target: Target, strength: StrengthPrior) -> Target:
