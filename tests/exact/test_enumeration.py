@@ -198,9 +198,10 @@ def test_atoms_by_number_are_caught(rng: np.random.Generator) -> None:
     assert p_value(sweep_by_number, ("Normal", 1, "overlapping"), 5.0, _SHORT, rng) < LEVEL
 
 
+@pytest.mark.slow
 @pytest.mark.control
 @pytest.mark.parametrize("name", ["slice", "collapsed", "exact kernel"])
-@pytest.mark.parametrize("family", over_families([*DISCRETE, *_WITH_PARTS]))
+@pytest.mark.parametrize("family", [*DISCRETE, *_WITH_PARTS])
 def test_wrong_family_is_caught(
     family: str, name: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:

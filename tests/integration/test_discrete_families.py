@@ -98,6 +98,7 @@ def test_weights_of_categories(beta: Any, expected: Any) -> None:
     assert component.own_dims("p") == {"category": np.shape(expected)[1]}
 
 
+@pytest.mark.slow
 def test_absent_categories_have_probability_zero() -> None:
     """Also where their weights are a variable, which is one number for all."""
     with pm.Model() as model:
@@ -228,6 +229,7 @@ def test_defaults_are_those_documented() -> None:
     np.testing.assert_array_equal(categories.n_categories, [2, 4])
 
 
+@pytest.mark.slow
 def test_extreme_parameters_survive_the_trace() -> None:
     """Weights so small that probabilities round to 0 and 1, and rates to 0."""
     rows = np.repeat([[0, 1], [1, 1]], 4, axis=0)

@@ -171,6 +171,7 @@ def test_data_squeezed_are_caught():
     assert enumeration_p_value(0.8 * DATASETS["overlapping"](2).astype(np.float32)) < LEVEL
 
 
+@pytest.mark.slow
 def test_threads_share_float32_data():
     model = model_of(single_rows(MANY, 2))
     assert differences(sampled(model), sampled(model, dpsplit={"threads": 2})) == []

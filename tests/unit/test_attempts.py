@@ -90,7 +90,10 @@ def n_differences(
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("draw", [draw_attempts, draw_greedy_attempts])
-@pytest.mark.parametrize(("family", "width"), [("MvNormal", 6), ("MvNormal", 2), ("DiagNormal", 6)])
+@pytest.mark.parametrize(
+    ("family", "width"),
+    [("MvNormal", 6), ("MvNormal", 2), pytest.param("DiagNormal", 6, marks=pytest.mark.slow)],
+)
 def test_side_by_side_is_in_turn(
     draw: Draw, family: str, width: int, rng: np.random.Generator
 ) -> None:
