@@ -5,13 +5,19 @@ Each is a real mistake: the first two are those of published and shipped sampler
 
 import numpy as np
 
+from pymc_dpsplit.components.base import predictive_size
 from pymc_dpsplit.kernels.random import draw_key
 from pymc_dpsplit.kernels.streams import new_stream
 from pymc_dpsplit.moves.collapsed.scan import collapsed_sweep
 from pymc_dpsplit.moves.measure import Atoms, break_remainder, draw_measure, no_atoms
-from pymc_dpsplit.moves.partition import apply_merge, apply_split, log_split_ratio
+from pymc_dpsplit.moves.partition import (
+    apply_merge,
+    apply_split,
+    log_split_ratio,
+    members_of,
+)
 from pymc_dpsplit.moves.partition_law import dirichlet_process
-from pymc_dpsplit.moves.split_merge.anchored import decide_for_pair
+from pymc_dpsplit.moves.split_merge.anchored import decide_for_pair, draw_anchors
 from pymc_dpsplit.moves.split_merge.decision import carry_out
 from pymc_dpsplit.moves.split_merge.division import (
     draw_division,
@@ -32,6 +38,8 @@ from pymc_dpsplit.moves.sweep.assignment import (
     weigh,
 )
 from pymc_dpsplit.moves.sweep.tile_labels import Reach
+from pymc_dpsplit.samplers.jain_neal import divide_from_launch, restricted_scan
+from pymc_dpsplit.samplers.two_sides import decide_by_ratio, fill_sides, sides_to_reach
 from tests.support.moves import Move, sweep
 
 
@@ -141,6 +149,25 @@ def _mismatched(target, labels, stats, rng):
     return stats
 
 
+def _launched_by_the_division(target, labels, stats, rng):
+    """The move of Jain & Neal, but a merge launches from the division that it removes."""
+    stream = new_stream(np.uint64(draw_key(rng)))
+    anchors = draw_anchors(len(labels), stream)
+    a, b = np.int64(labels[anchors])
+    members = members_of(labels, stats, a, b)
+    goal = sides_to_reach(labels, members, a, b)
+    side, size = goal.copy(), predictive_size(target.prior)
+    sizes, caches = np.zeros(2), np.zeros((2, size))
+    if a == b:
+        log_q = divide_from_launch(target, members, anchors, side, goal, stream)
+    else:
+        fill_sides(target.prior, target.data, members, side, sizes, caches)
+        log_q = restricted_scan(target, members, anchors, side, goal, sizes, caches, stream)
+    log_u = -rng.standard_exponential()
+    decision = decide_by_ratio(target, stats, a, b, members, side, log_q, log_u)
+    return carry_out(labels, stats, decision, np.zeros(4, np.int64))
+
+
 # For tests of its own: few atoms without observations hide it.
 sweep_by_number = sweep(_by_number)
 
@@ -152,4 +179,5 @@ CONTROLS: dict[str, Move] = {
     "unselected merge": sweep(_unselected),
     "doubled concentration": wrong_by(2.0),
     "units chosen by the partition": sweep(_drawn_together),
+    "launch from the division": sweep(_launched_by_the_division),
 }
