@@ -5,6 +5,7 @@ from pymc_dpsplit.moves.family_moves import KernelForm, typical_size
 from pymc_dpsplit.moves.target import Target
 from pymc_dpsplit.samplers.jain_neal import RESTRICTED_SCANS, iterate_jain_neal
 from pymc_dpsplit.samplers.published_sampler import PublishedSampler
+from pymc_dpsplit.samplers.sams import iterate_sams
 
 
 def _collapsed_cost(target: Target, n_clusters: int) -> float:
@@ -21,6 +22,10 @@ def _jain_neal_cost(target: Target, n_clusters: int, attempts: float) -> float:
     return _collapsed_cost(target, n_clusters) + attempts * scans
 
 
+def _sams_cost(target: Target, n_clusters: int, attempts: float) -> float:
+    return _collapsed_cost(target, n_clusters) + attempts * _side_cost(target, n_clusters)
+
+
 _ALL = (
     PublishedSampler(
         name="jain-neal",
@@ -30,6 +35,15 @@ _ALL = (
         nonconjugate=None,
         attempts=1,
         cost=_jain_neal_cost,
+    ),
+    PublishedSampler(
+        name="sams",
+        source="Dahl (2003), technical report, Dept. of Statistics, Univ. of Wisconsin - Madison",
+        is_exact=True,
+        conjugate=KernelForm(iterate_sams, None),
+        nonconjugate=None,
+        attempts=1,
+        cost=_sams_cost,
     ),
 )
 

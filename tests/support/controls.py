@@ -39,6 +39,7 @@ from pymc_dpsplit.moves.sweep.assignment import (
 )
 from pymc_dpsplit.moves.sweep.tile_labels import Reach
 from pymc_dpsplit.samplers.jain_neal import divide_from_launch, restricted_scan
+from pymc_dpsplit.samplers.sams import divide_in_sequence
 from pymc_dpsplit.samplers.two_sides import decide_by_ratio, fill_sides, sides_to_reach
 from tests.support.moves import Move, sweep
 
@@ -168,6 +169,21 @@ def _launched_by_the_division(target, labels, stats, rng):
     return carry_out(labels, stats, decision, np.zeros(4, np.int64))
 
 
+def _merged_without_reverse(target, labels, stats, rng):
+    """Sequentially allocated splits, and merges that take their reverse for certain."""
+    stream = new_stream(np.uint64(draw_key(rng)))
+    anchors = draw_anchors(len(labels), stream)
+    a, b = np.int64(labels[anchors])
+    members = members_of(labels, stats, a, b)
+    side = sides_to_reach(labels, members, a, b)
+    log_q = 0.0
+    if a == b:
+        log_q = divide_in_sequence(target, members, anchors, side, side.copy(), stream)
+    log_u = -rng.standard_exponential()
+    decision = decide_by_ratio(target, stats, a, b, members, side, log_q, log_u)
+    return carry_out(labels, stats, decision, np.zeros(4, np.int64))
+
+
 # For tests of its own: few atoms without observations hide it.
 sweep_by_number = sweep(_by_number)
 
@@ -180,4 +196,5 @@ CONTROLS: dict[str, Move] = {
     "doubled concentration": wrong_by(2.0),
     "units chosen by the partition": sweep(_drawn_together),
     "launch from the division": sweep(_launched_by_the_division),
+    "merge without its reverse": sweep(_merged_without_reverse),
 }
