@@ -3,6 +3,9 @@
 Each is a real mistake: the first two are those of published and shipped samplers.
 """
 
+from types import FunctionType
+from typing import Any
+
 import numpy as np
 
 from pymc_dpsplit.components.base import predictive_size
@@ -39,6 +42,7 @@ from pymc_dpsplit.moves.sweep.assignment import (
 )
 from pymc_dpsplit.moves.sweep.tile_labels import Reach
 from pymc_dpsplit.samplers.jain_neal import divide_from_launch, restricted_scan
+from pymc_dpsplit.samplers.neal8 import auxiliary_sweep, fill_auxiliary, redraw_label
 from pymc_dpsplit.samplers.sams import divide_in_sequence
 from pymc_dpsplit.samplers.two_sides import decide_by_ratio, fill_sides, sides_to_reach
 from tests.support.moves import Move, sweep
@@ -184,6 +188,21 @@ def _merged_without_reverse(target, labels, stats, rng):
     return carry_out(labels, stats, decision, np.zeros(4, np.int64))
 
 
+def _python_form(kernel: Any, **changed: Any) -> FunctionType:
+    """Make the function of a kernel, which calls some other functions by the same names."""
+    honest = kernel.__wrapped__
+    return FunctionType(honest.__code__, {**honest.__globals__, **changed})
+
+
+def _fill_anew(prior, tile, clusters, n_clusters, is_alone, auxiliary, rng):
+    fill_auxiliary(prior, tile, clusters, n_clusters, False, auxiliary, rng)
+
+
+# Auxiliary clusters among which an observation that was alone does not find its own parameters.
+_forgetful = _python_form(
+    auxiliary_sweep, redraw_label=_python_form(redraw_label, fill_auxiliary=_fill_anew)
+)
+
 # For tests of its own: few atoms without observations hide it.
 sweep_by_number = sweep(_by_number)
 
@@ -197,4 +216,5 @@ CONTROLS: dict[str, Move] = {
     "units chosen by the partition": sweep(_drawn_together),
     "launch from the division": sweep(_launched_by_the_division),
     "merge without its reverse": sweep(_merged_without_reverse),
+    "forgotten parameters": sweep(_forgetful),
 }

@@ -19,6 +19,7 @@ from pymc_dpsplit.moves.split_merge.side_by_side import Attempt, attempt_side_by
 from pymc_dpsplit.moves.sweep import threaded_sweep as by_threads
 from pymc_dpsplit.moves.sweep.assignment import next_sweep, slice_sweep
 from pymc_dpsplit.samplers.jain_neal import jain_neal_attempt
+from pymc_dpsplit.samplers.neal8 import auxiliary_sweep
 from pymc_dpsplit.samplers.sams import sams_attempt
 from tests.support.pruned import pruned_sweep
 
@@ -120,4 +121,5 @@ MOVES: dict[str, Move] = {
     "exact kernel": kernel("exact"),
     "Jain-Neal": attempt(jain_neal_attempt),
     "SAMS": attempt(sams_attempt),
+    "Neal 8": sweep(auxiliary_sweep),
 }
