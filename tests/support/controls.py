@@ -6,6 +6,7 @@ Each is a real mistake: the first two are those of published and shipped sampler
 from types import FunctionType
 from typing import Any
 
+import numba
 import numpy as np
 
 from pymc_dpsplit.components.base import predictive_size
@@ -188,19 +189,20 @@ def _merged_without_reverse(target, labels, stats, rng):
     return carry_out(labels, stats, decision, np.zeros(4, np.int64))
 
 
-def _python_form(kernel: Any, **changed: Any) -> FunctionType:
-    """Make the function of a kernel, which calls some other functions by the same names."""
+def _altered(kernel: Any, **changed: Any) -> Any:
+    """Compile the function of a kernel with other functions in the place of some that it calls."""
     honest = kernel.__wrapped__
-    return FunctionType(honest.__code__, {**honest.__globals__, **changed})
+    return numba.njit(FunctionType(honest.__code__, {**honest.__globals__, **changed}))
 
 
+@numba.njit
 def _fill_anew(prior, tile, clusters, n_clusters, is_alone, auxiliary, rng):
     fill_auxiliary(prior, tile, clusters, n_clusters, False, auxiliary, rng)
 
 
 # Auxiliary clusters among which an observation that was alone does not find its own parameters.
-_forgetful = _python_form(
-    auxiliary_sweep, redraw_label=_python_form(redraw_label, fill_auxiliary=_fill_anew)
+_forgetful = _altered(
+    auxiliary_sweep, redraw_label=_altered(redraw_label, fill_auxiliary=_fill_anew)
 )
 
 # For tests of its own: few atoms without observations hide it.
