@@ -94,8 +94,8 @@ def make_schedule(
     scan_list = np.empty(0, np.int64)
     (n_obs, n_features), n_clusters = target.data.shape, len(state.stats)
     if kernel_name in SAMPLERS:
-        wanted = SAMPLERS[kernel_name].attempts if attempts is None else attempts
-        schedule = Schedule(1, float(wanted), scan_list)
+        published = SAMPLERS[kernel_name].attempts if attempts is None else attempts
+        schedule = Schedule(1, float(published), scan_list)
         return _with_iterations(schedule, kernel_name, target, state)
     sweep = _sweep_cost(target, n_clusters)
     # No scan of sparse rows: it would hold the statistics of every cluster twice, and clusters have
