@@ -18,7 +18,7 @@ PACKAGE = "pymc_dpsplit"
 ROOT = Path(__file__).resolve().parents[2]
 
 _PARTS = {"data", "kernels", "components", "moves"}
-_CORE = _PARTS | {"sampler", "variables"}
+_CORE = _PARTS | {"samplers", "sampler", "variables"}
 _FACES = {
     "checkpoint",
     "prior",
@@ -38,7 +38,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "kernels": set(),
     "components": {"data", "kernels"},
     "moves": {"components", "kernels"},
-    "sampler": _PARTS,
+    "samplers": {"components", "kernels", "moves"},
+    "sampler": _PARTS | {"samplers"},
     "variables": _PARTS,
     "pymc_component": _PARTS,
     "pymc_hooks": {"variables"},
@@ -79,6 +80,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "kernels": {"numpy", "numba", "llvmlite"},
     "components": _NUMERICS,
     "moves": _NUMERICS,
+    "samplers": {"numpy"},
     "sampler": _NUMERICS,
     "variables": _FACE,
     "pymc_component": _NUMERICS | {"pymc", "pytensor"},
