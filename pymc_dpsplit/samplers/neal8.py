@@ -19,6 +19,7 @@ from pymc_dpsplit.components.base import (
     params_size,
     stats_size,
 )
+from pymc_dpsplit.components.multiplicity import multiplicity
 from pymc_dpsplit.components.nonconjugate.compiled_prior import keep_parameters
 from pymc_dpsplit.components.optional import begin_tile
 from pymc_dpsplit.kernels.jit import jitted
@@ -27,9 +28,11 @@ from pymc_dpsplit.kernels.rows import copy_row, lengthened, with_more_rows
 from pymc_dpsplit.kernels.tiles import TILE, fill_range, new_rows, new_scratch
 from pymc_dpsplit.moves.cluster_order import cluster_order
 from pymc_dpsplit.moves.collapsed.scan import with_free_slots
+from pymc_dpsplit.moves.measure import no_atoms
 from pymc_dpsplit.moves.nonconjugate.parameters import update_parameters
 from pymc_dpsplit.moves.partition import gather_stats
-from pymc_dpsplit.moves.partition_law import joining_mass, log_opening_mass
+from pymc_dpsplit.moves.partition_law import log_founding_factor, log_joining_factor
+from pymc_dpsplit.moves.strength import move_strength
 
 # Auxiliary clusters m.
 N_AUXILIARY = 3
@@ -107,13 +110,13 @@ def _with_room(clusters, n_clusters):
 
 
 @jitted
-def _leave_cluster(clusters, k, n_clusters):
+def _leave_cluster(clusters, k, n_leaving, n_clusters):
     """Take an observation out of slot k; return the number of occupied slots.
 
     If the slot becomes free, it is the first of the free ones.
     """
     slots, sizes = clusters.slots, clusters.sizes
-    sizes[k] -= 1.0
+    sizes[k] -= n_leaving
     if sizes[k] > 0.0:
         return n_clusters
     for p in range(n_clusters):
@@ -152,13 +155,14 @@ def fill_auxiliary(prior, tile, clusters, n_clusters, is_alone, auxiliary, rng):
 
 
 @jitted
-def _draw_position(law, t, clusters, n_clusters, auxiliary, rng):
+def _draw_position(law, t, n_joining, clusters, n_clusters, auxiliary, rng):
     """Draw the position of a cluster; n_clusters + h for auxiliary cluster h."""
     mass = np.empty(n_clusters + N_AUXILIARY)
     for p in range(n_clusters):
         k = clusters.slots[p]
-        mass[p] = math.log(joining_mass(law, clusters.sizes[k])) + clusters.log_density[k, t]
-    log_share = log_opening_mass(law, n_clusters) - math.log(N_AUXILIARY)
+        log_joining = log_joining_factor(law, clusters.sizes[k], n_joining)
+        mass[p] = log_joining + clusters.log_density[k, t]
+    log_share = log_founding_factor(law, n_clusters, n_joining) - math.log(N_AUXILIARY)
     for h in range(N_AUXILIARY):
         mass[n_clusters + h] = log_share + auxiliary.log_density[h, t]
     highest = mass.max()
@@ -168,7 +172,7 @@ def _draw_position(law, t, clusters, n_clusters, auxiliary, rng):
 
 
 @jitted
-def redraw_label(prior, law, tile, t, k, clusters, n_clusters, auxiliary, rng):
+def redraw_label(prior, law, tile, t, k, n_moving, clusters, n_clusters, auxiliary, rng):
     """Redraw the cluster of observation t of a tile, which is in slot k.
 
     Parameters
@@ -177,6 +181,8 @@ def redraw_label(prior, law, tile, t, k, clusters, n_clusters, auxiliary, rng):
     law : PartitionLaw
     tile : object
     t, k : int
+    n_moving : float
+        Observations of the process that it stands for.
     clusters : Clusters
         Updated.
     n_clusters : int
@@ -191,16 +197,16 @@ def redraw_label(prior, law, tile, t, k, clusters, n_clusters, auxiliary, rng):
     n_clusters : int
     """
     n_before = n_clusters
-    n_clusters = _leave_cluster(clusters, k, n_clusters)
+    n_clusters = _leave_cluster(clusters, k, n_moving, n_clusters)
     is_alone = n_clusters < n_before
     fill_auxiliary(prior, tile, clusters, n_clusters, is_alone, auxiliary, rng)
-    p = _draw_position(law, t, clusters, n_clusters, auxiliary, rng)
+    p = _draw_position(law, t, n_moving, clusters, n_clusters, auxiliary, rng)
     if p >= n_clusters:
         h, p = p - n_clusters, n_clusters
         copy_row(auxiliary.params[h], clusters.params[clusters.slots[p]])
         copy_row(auxiliary.log_density[h], clusters.log_density[clusters.slots[p]])
         n_clusters += 1
-    clusters.sizes[clusters.slots[p]] += 1.0
+    clusters.sizes[clusters.slots[p]] += n_moving
     return clusters.slots[p], n_clusters
 
 
@@ -253,8 +259,10 @@ def auxiliary_sweep(target, labels, stats, rng):
             out = clusters.log_density[k]
             fill_log_density(prior, tile, clusters.params[k], out, auxiliary.scratch)
         for t in range(min(TILE, n_obs - first)):
-            labels[first + t], n_clusters = redraw_label(
-                prior, law, tile, t, labels[first + t], clusters, n_clusters, auxiliary, rng
+            i = first + t
+            n_moving = multiplicity(prior, data, i)
+            labels[i], n_clusters = redraw_label(
+                prior, law, tile, t, labels[i], n_moving, clusters, n_clusters, auxiliary, rng
             )
     return _number_clusters(prior, data, labels, clusters, n_clusters)
 
@@ -262,15 +270,19 @@ def auxiliary_sweep(target, labels, stats, rng):
 @jitted
 def iterate_neal8(target, labels, stats, rng, schedule, acceptance_counts):
     """Run sweeps for a conjugate family, see `FamilyMoves`."""
+    atoms = no_atoms(target.prior)
     for _ in range(schedule.n_iterations):
         stats = auxiliary_sweep(target, labels, stats, rng)
+        target = move_strength(target, stats, atoms, schedule.strength, rng)
     return stats
 
 
 @jitted
 def iterate_nonconjugate_neal8(target, labels, stats, rng, schedule, acceptance_counts):
     """Run sweeps, each followed by an update of the parameters by slice sampling."""
+    atoms = no_atoms(target.prior)
     for _ in range(schedule.n_iterations):
         stats = auxiliary_sweep(target, labels, stats, rng)
         stats = update_parameters(target, labels, stats, rng)
+        target = move_strength(target, stats, atoms, schedule.strength, rng)
     return stats

@@ -15,10 +15,12 @@ from pymc_dpsplit.kernels.random import draw_key
 from pymc_dpsplit.kernels.streams import new_stream, next_index, next_uniform
 from pymc_dpsplit.moves.acceptance_counts import NOTHING_PROPOSED
 from pymc_dpsplit.moves.collapsed.scan import collapsed_sweep
+from pymc_dpsplit.moves.measure import no_atoms
 from pymc_dpsplit.moves.n_attempts import whole
 from pymc_dpsplit.moves.partition import members_of
 from pymc_dpsplit.moves.split_merge.anchored import draw_anchors
 from pymc_dpsplit.moves.split_merge.decision import carry_out, leave
+from pymc_dpsplit.moves.strength import move_strength
 from pymc_dpsplit.samplers.two_sides import (
     NO_SIDE,
     decide_by_ratio,
@@ -125,8 +127,10 @@ def sams_attempt(target, labels, stats, rng, acceptance_counts):
 @jitted
 def iterate_sams(target, labels, stats, rng, schedule, acceptance_counts):
     """Run iterations of attempts and a collapsed sweep, see `FamilyMoves`."""
+    atoms = no_atoms(target.prior)
     for _ in range(schedule.n_iterations):
         for _ in range(whole(schedule.attempts, rng)):
             stats = sams_attempt(target, labels, stats, rng, acceptance_counts)
         stats = collapsed_sweep(target, labels, stats, rng)
+        target = move_strength(target, stats, atoms, schedule.strength, rng)
     return stats

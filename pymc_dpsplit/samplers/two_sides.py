@@ -17,12 +17,13 @@ from pymc_dpsplit.components.base import (
     predictive_remove,
     stats_size,
 )
+from pymc_dpsplit.components.multiplicity import multiplicity
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.rows import sum_of_rows
 from pymc_dpsplit.kernels.streams import next_uniform
 from pymc_dpsplit.moves.acceptance_counts import MERGES_PROPOSED, SPLITS_PROPOSED
 from pymc_dpsplit.moves.partition import log_split_ratio
-from pymc_dpsplit.moves.partition_law import joining_mass
+from pymc_dpsplit.moves.partition_law import log_joining_factor
 from pymc_dpsplit.moves.split_merge.decision import divide_into, join, leave
 
 # Side of an observation that is on neither, or whose side is to be drawn.
@@ -77,7 +78,7 @@ def take_from_side(prior, data, members, side, j, sizes, caches):
     """
     s = side[j]
     side[j] = NO_SIDE
-    sizes[s] -= 1.0
+    sizes[s] -= multiplicity(prior, data, members[j])
     if not predictive_remove(prior, data, members[j], caches[s]):
         # Rounding has spoiled the cache.
         fill_sides(prior, data, members, side, sizes, caches)
@@ -109,14 +110,16 @@ def put_on_side(prior, data, law, members, side, j, goal, sizes, caches, stream)
         Log probability of the side.
     """
     i = members[j]
-    odds = math.log(joining_mass(law, sizes[0])) - math.log(joining_mass(law, sizes[1]))
+    n_joining = multiplicity(prior, data, i)
+    odds = log_joining_factor(law, sizes[0], n_joining)
+    odds -= log_joining_factor(law, sizes[1], n_joining)
     odds += log_predictive(prior, data, i, caches[0]) - log_predictive(prior, data, i, caches[1])
     s = goal
     if goal == NO_SIDE:
         u = next_uniform(stream)
         s = 0 if odds > math.log(u / (1.0 - u)) else 1
     side[j] = s
-    sizes[s] += 1.0
+    sizes[s] += n_joining
     predictive_add(prior, data, i, caches[s])
     return -np.logaddexp(0.0, -odds if s == 0 else odds)
 
