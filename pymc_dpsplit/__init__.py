@@ -36,6 +36,9 @@ from pymc_dpsplit.pymc_hooks import (
 )
 from pymc_dpsplit.step import compilation, dp_split_merge, step_order
 from pymc_dpsplit.step.dp_split_merge import DPSplitMerge
+from pymc_dpsplit.topic_model import step as topic_step
+from pymc_dpsplit.topic_model.declare import HDPTopics
+from pymc_dpsplit.topic_model.step import HDPTopicsStep
 
 if TYPE_CHECKING:
     from pymc_dpsplit.estimates.dp_means import dp_means, dp_means_penalty
@@ -79,6 +82,8 @@ __all__ = [
     "DiagNormal",
     "Exponential",
     "Gamma",
+    "HDPTopics",
+    "HDPTopicsStep",
     "InverseGamma",
     "LinearRegression",
     "Multinomial",
@@ -171,6 +176,7 @@ def __dir__() -> list[str]:
 
 
 dp_split_merge.register()
+topic_step.install()
 step_order.install()
 compilation.install()
 convergence.install()

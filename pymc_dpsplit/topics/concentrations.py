@@ -1,0 +1,100 @@
+"""What the concentrations of a topic model depend on, and their moves.
+
+Each factor is the probability of the state as a function of one concentration, with everything
+summed out that the next draw makes anew.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.special import gammaln
+
+from pymc_dpsplit.moves.partition_law import dirichlet_process, log_number_factor
+from pymc_dpsplit.moves.slice import slice_draw
+from pymc_dpsplit.topics.corpus import Corpus, document_lengths
+from pymc_dpsplit.topics.state import TopicState
+
+LogFactor = Callable[[float], float]
+
+
+def alpha_factor(corpus: Corpus, state: TopicState) -> LogFactor:
+    """Return the log probability of the numbers of tables as a function of alpha, eq. (15.7)."""
+    lengths, times = np.unique(document_lengths(corpus), return_counts=True)
+    n_tables, n_documents = int(state.tables.sum()), int(times.sum())
+
+    def log_factor(alpha: float) -> float:
+        of_lengths = float(times @ gammaln(alpha + lengths))
+        return n_tables * np.log(alpha) + n_documents * float(gammaln(alpha)) - of_lengths
+
+    return log_factor
+
+
+def gamma_factor(state: TopicState) -> LogFactor:
+    """Return the log probability of K topics of all tables as a function of gamma, eq. (15.7)."""
+    n_topics, n_tables = len(state.tables), int(state.tables.sum())
+
+    def log_factor(gamma: float) -> float:
+        return float(log_number_factor(dirichlet_process(gamma), n_topics, n_tables))
+
+    return log_factor
+
+
+def eta_factor(state: TopicState) -> LogFactor:
+    """Return log p(words | topics), eq. (15.12), as a function of eta."""
+    n_words = state.word_counts.shape[0]
+    sizes = state.word_counts.sum(axis=0)
+    times = np.bincount(state.word_counts.ravel())
+    counts = np.flatnonzero(times[1:]) + 1
+    times = times[counts]
+
+    def log_factor(eta: float) -> float:
+        of_words = times @ (gammaln(eta + counts) - gammaln(eta))
+        of_sizes = np.sum(gammaln(n_words * eta + sizes) - gammaln(n_words * eta))
+        return float(of_words - of_sizes)
+
+    return log_factor
+
+
+def log_joint(log_topics: float, state: TopicState, eta: float) -> float:
+    """Return the log probability of words and topics given the global weights, eq. (15.11).
+
+    Parameters
+    ----------
+    log_topics : float
+        Log probability of the topics, `log_probability_of_topics`.
+    state : TopicState
+    eta : float
+
+    Returns
+    -------
+    float
+    """
+    return log_topics + eta_factor(state)(eta)
+
+
+def move_positive(
+    value: float, log_prior: LogFactor, log_factor: LogFactor, rng: np.random.Generator
+) -> float:
+    """Slice-sample a positive number on the log scale.
+
+    Parameters
+    ----------
+    value : float
+        Present value.
+    log_prior, log_factor : callable
+        Log density of the number, and the log probability of the rest given it.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    float
+    """
+
+    def log_density(log_value: float) -> float:
+        number = float(np.exp(log_value))
+        if not 0.0 < number < np.inf:
+            return -np.inf
+        # The last term is the Jacobian.
+        return log_prior(number) + log_factor(number) + log_value
+
+    return float(np.exp(slice_draw(log_density, float(np.log(value)), 1.0, rng)))
