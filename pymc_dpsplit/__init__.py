@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from pymc_dpsplit.prior.elicit import elicit_alpha
     from pymc_dpsplit.prior.n_clusters import prior_n_clusters
     from pymc_dpsplit.scikit_learn import DirichletProcessMixture as DirichletProcessMixture
+    from pymc_dpsplit.topic_model.read_topics import top_words, topic_words
 
 __version__ = "0.1.0"
 __all__ = [
@@ -124,6 +125,8 @@ __all__ = [
     "prior_n_clusters",
     "sample_labels",
     "similarity_matrix",
+    "top_words",
+    "topic_words",
 ]
 
 # Modules of what is imported when it is first used.  `__all__` lacks the estimator, so that
@@ -159,6 +162,8 @@ _MODULE_OF = {
     "prior_n_clusters": "prior.n_clusters",
     "sample_labels": "posterior.trace.labels",
     "similarity_matrix": "posterior.partitions.similarity",
+    "top_words": "topic_model.read_topics",
+    "topic_words": "topic_model.read_topics",
 }
 
 

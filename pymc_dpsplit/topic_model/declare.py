@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
-import scipy.sparse
+import scipy
 from pymc.distributions.transforms import log
 from pymc.model import Model
 from pymc.pytensorf import rvs_in_graph
@@ -15,8 +15,9 @@ from pytensor.tensor.random.variable import shared_rng
 from pymc_dpsplit.components.arguments import as_numbers, check_integer
 from pymc_dpsplit.components.multinomial import Multinomial
 from pymc_dpsplit.components.sparse_counts import is_sparse, rows_of_sparse
-from pymc_dpsplit.data.sparse_rows import SparseRows, row_totals
+from pymc_dpsplit.data.sparse_rows import SparseRows, column_totals, row_totals
 from pymc_dpsplit.topic_model.measure import ROLES, TopicDocuments, TopicMeasure
+from pymc_dpsplit.topic_model.record import WORD_TOTALS
 from pymc_dpsplit.variables.dims import add_names, checked_dims, entries_of
 from pymc_dpsplit.variables.hyperparameters import checked_concentration
 from pymc_dpsplit.variables.names import names_in
@@ -62,7 +63,7 @@ def HDPTopics(  # noqa: N802  (used like the distributions of PyMC)
         Names of the dimensions of documents and words.  By default those that a frame has, or
         ``{name}_row`` and ``{name}_feature``.
     max_topics : int, optional
-        Number of weights recorded per draw, largest topics first.  The chain is not truncated:
+        Number of topics recorded, largest first.  The chain is not truncated:
         ``{name}_n_topics`` is exact.  The default is 128, or the number of tokens if that is less.
 
     Returns
@@ -167,7 +168,7 @@ def _checked_max_topics(given: Any, n_tokens: int) -> int:
 
 
 def _check_names(name: str, model: Model) -> None:
-    for suffix in ("", *(f"_{role}" for role in ROLES)):
+    for suffix in ("", *(f"_{role}" for role in (*ROLES, WORD_TOTALS))):
         if model.named_vars.tree_contains(model.name_for(name + suffix)):
             raise ValueError(
                 f"name={name!r} is taken: the model already has a variable {name + suffix!r}; "
@@ -189,9 +190,13 @@ def _register_documents(
 ) -> Variable:
     """Register the documents as an observed variable, which stays sparse."""
     x.name = model.name_for(name)
+    # Readers of a trace know the words by it.
+    words = column_totals(rows).astype(np.int64)
+    totals: Any = pt.constant(words, name=model.name_for(f"{name}_{WORD_TOTALS}"))
     for axis, dim in enumerate(dims or ()):
         if dim not in model.dim_lengths:
             model.add_coord(dim, values=None, length=pt.constant(rows.shape[axis]))
+    model.register_data_var(totals, dims=None if dims is None else dims[1:])
     value = expanded(rows)
     model.create_value_var(x, transform=None, default_transform=None, value_var=value)
     model.add_named_variable(x, dims)

@@ -126,13 +126,14 @@ def _measure_logprob(
             f"The variables of the topic model {op.target!r} have a joint log-probability; give a "
             "value for each of them."
         )
-    n_topics, n_tables, new_weight, _, *log_words = values
+    n_topics, n_tables, new_weight, weights, *log_words = values
     of_lengths = pt.sum(times * (pt.gammaln(alpha) - pt.gammaln(alpha + lengths)))
     terms = [
         n_topics * pt.log(gamma),
         n_tables * pt.log(alpha) + of_lengths,
         (gamma - 1.0) * pt.log(new_weight),
-        pt.zeros((), dtype="float64"),
+        # The support alone; PyMC requires that every variable has a term.
+        pt.log(pt.all(weights >= 0.0).astype("float64")),
     ]
     for total in log_words:
         of_topic = pt.gammaln(op.n_words * eta) - op.n_words * pt.gammaln(eta)
@@ -162,6 +163,7 @@ class TopicDocuments(ObjectModeOp, RNGConsumerOp, MeasurableOp):
     __props__ = ("target", "n_words")
     _print_name = ("HDPTopics", r"\operatorname{HDPTopics}")
     name = "HDPTopics"
+    default_output = 1
 
     def __init__(self, target: str, n_words: int) -> None:
         self.target = target

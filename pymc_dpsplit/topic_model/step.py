@@ -18,6 +18,7 @@ from pymc_dpsplit.kernels.threads import new_pool
 from pymc_dpsplit.moves.slice import slice_draw
 from pymc_dpsplit.pymc_hooks.wrap import wrap
 from pymc_dpsplit.topic_model.lookup import TopicVariables, find_topic_models, is_of_topics
+from pymc_dpsplit.topic_model.record import TOPIC_PART, TopicRecord
 from pymc_dpsplit.topics.concentrations import alpha_factor, eta_factor, gamma_factor, log_joint
 from pymc_dpsplit.topics.corpus import corpus_of, document_lengths, expected_tables
 from pymc_dpsplit.topics.documents import log_probability_of_topics
@@ -41,13 +42,26 @@ _STATS: dict[str, Any] = {
 
 @dataclass_state
 class HDPTopicsState(StepMethodState):
-    """State from which a chain can be continued: the fields of `topics.state.TopicState`."""
+    """State from which a chain can be continued.
+
+    Attributes
+    ----------
+    labels, word_counts, tables, weights, log_rest
+        The fields of `topics.state.TopicState`; None before the first draw.
+    n_tune, n_done : int
+        Number of tuning draws, and of draws made, tuning included.
+    parts : ndarray of float32, shape (T, P), or None
+        The topics that are being recorded.
+    """
 
     labels: np.ndarray | None = None
     word_counts: np.ndarray | None = None
     tables: np.ndarray | None = None
     weights: np.ndarray | None = None
     log_rest: float = 0.0
+    n_tune: int = 0
+    n_done: int = 0
+    parts: np.ndarray | None = None
 
 
 class HDPTopicsStep(BlockedStep):
@@ -134,6 +148,11 @@ class HDPTopicsStep(BlockedStep):
         self._corpus = corpus_of(self.topics.rows)
         self._strengths_at(point)
         names = {f"{self.topics.name}_{key}": (of, []) for key, of in _STATS.items()}
+        op = self.topics.op
+        self._record = TopicRecord(op.max_topics, op.n_words)
+        length = self._record.part_length
+        row = np.dtype((np.float32, (length,)))
+        names[f"{self.topics.name}_{TOPIC_PART}"] = (row, [length])
         self.stats_dtypes_shapes = names
         self.stats_dtypes = [{key: of for key, (of, _) in names.items()}]
         self._forget()
@@ -143,6 +162,8 @@ class HDPTopicsStep(BlockedStep):
         self.labels: np.ndarray | None = None
         self.word_counts = self.tables = self.weights = np.empty(0)
         self.log_rest = 0.0
+        self.n_tune = self.n_done = 0
+        self.parts: np.ndarray | None = None
         self._pool: ThreadPoolExecutor | None = None
 
     def setup_chain(self, rng: Any, tune: int, draws: int) -> None:
@@ -156,6 +177,7 @@ class HDPTopicsStep(BlockedStep):
         """
         super().setup_chain(rng, tune, draws)
         self._forget()
+        self.n_tune = tune
 
     def step(self, point: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], list[Any]]:
         """Advance the chain by one draw.
@@ -184,10 +206,9 @@ class HDPTopicsStep(BlockedStep):
         strengths = self._strengths_at(point)
         state = redraw_weights(state, strengths.gamma, self.rng)
         self.labels, self.word_counts, self.tables, self.weights, self.log_rest = state
-        log_words = None
-        if self.topics.op.eta_varies:
-            log_words = draw_log_topics(self.rng, state.word_counts, strengths.eta).sum()
         stats = self._stats(state, strengths)
+        log_words, stats[f"{self.topics.name}_{TOPIC_PART}"] = self._recorded(state, strengths.eta)
+        self.n_done += 1
         stats[f"{self.topics.name}_seconds"] = time.perf_counter() - began
         return {**point, **self.topics.point_values(state, log_words)}, [stats]
 
@@ -233,6 +254,21 @@ class HDPTopicsStep(BlockedStep):
             value = slice_draw(log_density, float(point[name]), 1.0, self.rng)
             point = {**point, name: np.asarray(value, point[name].dtype)}
         return point
+
+    def _recorded(self, state: TopicState, eta: float) -> tuple[float | None, np.ndarray]:
+        """Sum of the logarithms of the probabilities of words, and what the draw has of them."""
+        place = max(0, self.n_done - self.n_tune) % self._record.n_parts
+        is_kept = self.n_done >= self.n_tune
+        log_phi = None
+        if self.topics.op.eta_varies or (is_kept and place == 0):
+            log_phi = draw_log_topics(self.rng, state.word_counts, eta)
+        if log_phi is not None and place == 0:
+            largest = np.argsort(-state.weights, kind="stable")[: self._record.n_topics]
+            self.parts = self._record.divided(np.exp(log_phi[:, largest].T))
+        part = np.zeros(self._record.part_length, np.float32)
+        if self.parts is not None:
+            part = self.parts[place]
+        return (None if log_phi is None else float(log_phi.sum())), part
 
     def _stats(self, state: TopicState, strengths: Strengths) -> dict[str, Any]:
         """Statistics of a draw, except its seconds."""

@@ -7,7 +7,7 @@ summed out that the next draw makes anew.
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import gammaln
+import scipy
 
 from pymc_dpsplit.moves.partition_law import dirichlet_process, log_number_factor
 from pymc_dpsplit.moves.slice import slice_draw
@@ -20,11 +20,10 @@ LogFactor = Callable[[float], float]
 def alpha_factor(corpus: Corpus, state: TopicState) -> LogFactor:
     """Return the log probability of the numbers of tables as a function of alpha, eq. (15.7)."""
     lengths, times = np.unique(document_lengths(corpus), return_counts=True)
-    n_tables, n_documents = int(state.tables.sum()), int(times.sum())
+    n_tables = int(state.tables.sum())
 
     def log_factor(alpha: float) -> float:
-        of_lengths = float(times @ gammaln(alpha + lengths))
-        return n_tables * np.log(alpha) + n_documents * float(gammaln(alpha)) - of_lengths
+        return float(n_tables * np.log(alpha) - times @ _log_rising(alpha, lengths))
 
     return log_factor
 
@@ -48,9 +47,8 @@ def eta_factor(state: TopicState) -> LogFactor:
     times = times[counts]
 
     def log_factor(eta: float) -> float:
-        of_words = times @ (gammaln(eta + counts) - gammaln(eta))
-        of_sizes = np.sum(gammaln(n_words * eta + sizes) - gammaln(n_words * eta))
-        return float(of_words - of_sizes)
+        of_words = times @ _log_rising(eta, counts)
+        return float(of_words - np.sum(_log_rising(n_words * eta, sizes)))
 
     return log_factor
 
@@ -98,3 +96,10 @@ def move_positive(
         return log_prior(number) + log_factor(number) + log_value
 
     return float(np.exp(slice_draw(log_density, float(np.log(value)), 1.0, rng)))
+
+
+def _log_rising(x: float, n: np.ndarray) -> np.ndarray:
+    """Return the log of Gamma(x + n) / Gamma(x)."""
+    gammaln = scipy.special.gammaln
+    risen: np.ndarray = gammaln(x + n) - gammaln(x)
+    return risen

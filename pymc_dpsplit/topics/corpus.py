@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import digamma
+import scipy
 
 from pymc_dpsplit.data.sparse_rows import SparseRows, row_totals
 
@@ -45,4 +45,5 @@ def document_lengths(corpus: Corpus) -> np.ndarray:
 
 def expected_tables(lengths: np.ndarray, alpha: float) -> float:
     """Return the prior mean of the number of tables of documents with the given lengths (J,)."""
+    digamma = scipy.special.digamma
     return float(np.sum(alpha * (digamma(alpha + lengths) - digamma(alpha))))

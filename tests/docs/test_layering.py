@@ -91,7 +91,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "prior": {"numpy", "scipy", "xarray"},
     "finite": {"numpy", "pymc", "pytensor"},
     "mixture": _FACE | _ARVIZ,
-    "topic_model": _NUMERICS | {"pymc", "pytensor"},
+    "topic_model": _FACE - {"numba"},
     "step": _FACE | _ARVIZ | {"rich"},  # rich lays out the columns of the progress bar
     "estimates": _NUMERICS | {"pymc"},
     "posterior": _FACE | _ARVIZ | {"matplotlib"},

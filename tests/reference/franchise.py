@@ -6,7 +6,7 @@ Nothing here is shared with the package: seatings are enumerated one customer af
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
@@ -116,10 +116,7 @@ def posterior(
     every = enumerate_partitions(n).astype(int)
     by_tables = np.zeros((len(every), n + 1))
     for i, labels in enumerate(every):
-        likelihood = sum(
-            log_marginal_of_words(np.bincount(words[labels == k], minlength=n_words), eta)
-            for k in range(labels.max() + 1)
-        )
+        likelihood = _log_likelihood(labels, words, n_words, eta)
         counts = counts_of(labels, documents)
         for tables in all_tables(counts):
             log_law = log_law_of_tables(tables, counts, alpha, gamma)
@@ -132,3 +129,71 @@ def posterior(
     first = gamma / (gamma + m)
     second = first * (gamma + 1.0) / (gamma + m + 1.0)
     return Truth(partitions, n_topics, n_tables, (n_tables @ first, n_tables @ second))
+
+
+class Averages(NamedTuple):
+    """Posterior where alpha, gamma and eta have priors.
+
+    Attributes
+    ----------
+    logarithms : ndarray, shape (3,)
+        Means of log alpha, log gamma, log eta.
+    n_topics, n_tables : ndarray, shape (T + 1,)
+        As in `Truth`.
+    """
+
+    logarithms: np.ndarray
+    n_topics: np.ndarray
+    n_tables: np.ndarray
+
+
+def posterior_with_priors(
+    documents: np.ndarray, words: np.ndarray, n_words: int, priors: Sequence[Any]
+) -> Averages:
+    """Enumerate partitions, with the concentrations by quadrature over their priors."""
+    n = len(words)
+    every = enumerate_partitions(n).astype(int)
+    n_topics, m = every.max(axis=1) + 1, np.arange(n + 1)
+    at_one = np.zeros((len(every), n + 1))  # prior law of partition and tables at alpha = gamma = 1
+    for i, labels in enumerate(every):
+        counts = counts_of(labels, documents)
+        for tables in all_tables(counts):
+            at_one[i, tables.sum()] += np.exp(log_law_of_tables(tables, counts, 1.0, 1.0))
+    nodes, weights = np.polynomial.legendre.leggauss(30)
+    alphas, gammas, etas = (prior.ppf((nodes + 1.0) / 2.0) for prior in priors)
+    likelihood = np.array([[_log_likelihood(z, words, n_words, e) for z in every] for e in etas])
+    by_size = np.zeros((len(etas), n + 1, n + 1))  # eta, topics, tables
+    for i, k in enumerate(n_topics):
+        by_size[:, k] += np.exp(likelihood[:, i])[:, None] * at_one[i]
+    lengths = np.bincount(documents)
+    of_alpha = np.array([_log_alpha(a, m, lengths) - _log_alpha(1.0, m, lengths) for a in alphas])
+    of_gamma = np.array([_log_gamma(g, m, n) - _log_gamma(1.0, m, n) for g in gammas])
+    joint = np.einsum("am,gkm,ekm->agekm", np.exp(of_alpha), np.exp(of_gamma), by_size)
+    joint *= np.einsum("a,g,e->age", weights, weights, weights)[..., None, None]
+    joint /= joint.sum()
+    logarithms = [
+        joint.sum(axis=(1, 2, 3, 4)) @ np.log(alphas),
+        joint.sum(axis=(0, 2, 3, 4)) @ np.log(gammas),
+        joint.sum(axis=(0, 1, 3, 4)) @ np.log(etas),
+    ]
+    return Averages(
+        np.array(logarithms), joint.sum(axis=(0, 1, 2, 4)), joint.sum(axis=(0, 1, 2, 3))
+    )
+
+
+def _log_likelihood(labels: np.ndarray, words: np.ndarray, n_words: int, eta: float) -> float:
+    return sum(
+        log_marginal_of_words(np.bincount(words[labels == k], minlength=n_words), eta)
+        for k in range(labels.max() + 1)
+    )
+
+
+def _log_alpha(alpha: float, m: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """What (15.2) has of alpha, by the number of tables."""
+    return m * np.log(alpha) + np.sum(gammaln(alpha) - gammaln(alpha + lengths))
+
+
+def _log_gamma(gamma: float, m: np.ndarray, n: int) -> np.ndarray:
+    """What (15.2) has of gamma, by the numbers of topics and tables."""
+    topics = np.arange(n + 1)[:, None]
+    return topics * np.log(gamma) + gammaln(gamma) - gammaln(gamma + m)

@@ -7,6 +7,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 import pymc_dpsplit as dps
+from pymc_dpsplit.topic_model.record import TopicRecord
 
 COUNTS = np.array([[2, 0, 1], [0, 2, 1], [0, 0, 0]])
 
@@ -84,6 +85,47 @@ def test_trace_holds_what_the_model_says(sampled):
     assert (draws["w_n_topics"] == idata.sample_stats["w_occupied"]).all()
     assert np.isfinite(idata.sample_stats["w_log_joint"]).all()
     assert np.array_equal(idata.observed_data["w"], COUNTS)
+
+
+def test_topics_of_a_trace_are_laws(sampled):
+    _, idata = sampled
+    topics = dps.topic_words(idata)
+    assert topics.dims == ("chain", "draw", "w_topic", "word")
+    sums = topics.sum("word")
+    assert np.allclose(sums, (idata.posterior["w_weights"] > 0).transpose(*sums.dims), atol=1e-5)
+
+
+def test_top_words_are_the_likeliest(sampled):
+    _, idata = sampled
+    found = dps.top_words(idata, n=2, chain=1, draw=5)
+    last = dps.topic_words(idata)[1, 5, 0].to_numpy()
+    assert list(found["word"][0]) == list(np.argsort(-last)[:2])
+    assert np.all(np.diff(found["probability"], axis=1) <= 0)
+    assert np.all(np.diff(found["weight"]) <= 0)
+    with pytest.raises(ValueError, match="draw=300 is out of range; give an integer from -300"):
+        dps.top_words(idata, draw=300)
+    with pytest.raises(ValueError, match="idata has the topic models w, and var_name='x' was"):
+        dps.topic_words(idata, "x")
+
+
+def test_topics_spread_over_draws(monkeypatch):
+    monkeypatch.setattr("pymc_dpsplit.topic_model.record._BYTES_PER_DRAW", 32)
+    model = declared()
+    with model:
+        step = dps.HDPTopicsStep()
+    step.setup_chain(np.random.default_rng(1), 2, 8)
+    point, parts = model.initial_point(), []
+    for _ in range(10):
+        point, (stats,) = step.step(point)
+        parts.append(stats["w_topic_part"])
+    record = TopicRecord(6, 3)
+    assert record.n_parts == 3
+    assert not np.any(parts[:2])
+    topics = record.joined(np.array(parts[2:]))
+    assert topics.shape == (2, 6, 3)
+    sums = topics.sum(axis=-1)
+    assert np.allclose(sums[sums > 0], 1.0, atol=1e-5)
+    assert np.all(sums[:, 0] > 0)
 
 
 def test_step_takes_options():

@@ -137,7 +137,7 @@ def test_move_of_alpha_without_its_tables_is_caught(monkeypatch):
         n_tables = state.tables.sum()
         return lambda alpha: n_tables * np.log(alpha) - alpha
 
-    monkeypatch.setattr("tests.exact.test_topics.alpha_factor", without_documents)
+    monkeypatch.setitem(globals(), "alpha_factor", without_documents)
     starts = [forward(rng) for _ in range(N_REPLICATES)]
     before = np.array([statistics_of(start) for start in starts])
     after = np.array([statistics_of(one_draw(start, rng)) for start in starts])
