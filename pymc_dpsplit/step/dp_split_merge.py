@@ -439,7 +439,8 @@ class DPSplitMerge(BlockedStep):
         Competence
         """
         del has_grad
-        return Competence.IDEAL if is_owned(var) else Competence.INCOMPATIBLE
+        is_own = is_owned(var) and var.owner.op.step_name == DPSplitMerge.name
+        return Competence.IDEAL if is_own else Competence.INCOMPATIBLE
 
 
 def register() -> None:

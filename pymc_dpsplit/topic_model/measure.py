@@ -14,13 +14,14 @@ from pytensor.tensor.type import TensorType
 
 from pymc_dpsplit.topics.forward import draw_franchise
 from pymc_dpsplit.topics.word_law import draw_log_topics
+from pymc_dpsplit.variables.measure import OwnedByStep
 from pymc_dpsplit.variables.object_mode import ObjectModeOp
 
 # Roles of the outputs; output 0 of the node is the generator.
 ROLES = ("n_topics", "n_tables", "new_weight", "weights", "log_words")
 
 
-class TopicMeasure(ObjectModeOp, RNGConsumerOp, MeasurableOp):
+class TopicMeasure(OwnedByStep, ObjectModeOp, RNGConsumerOp, MeasurableOp):
     """Global weights of topics, with the weights of documents and the topics summed out.
 
     Inputs are a generator, alpha, gamma, eta, and the distinct lengths of documents with their
@@ -42,6 +43,7 @@ class TopicMeasure(ObjectModeOp, RNGConsumerOp, MeasurableOp):
     __props__ = ("target", "n_words", "max_topics", "eta_varies")
     _print_name = ("HDPMeasure", r"\operatorname{HDPMeasure}")
     name = "HDPMeasure"
+    step_name, step_class = "topics", "HDPTopicsStep"
 
     def __init__(self, target: str, n_words: int, max_topics: int, eta_varies: bool) -> None:
         self.target = target
@@ -164,6 +166,7 @@ class TopicDocuments(ObjectModeOp, RNGConsumerOp, MeasurableOp):
     _print_name = ("HDPTopics", r"\operatorname{HDPTopics}")
     name = "HDPTopics"
     default_output = 1
+    has_density = False
 
     def __init__(self, target: str, n_words: int) -> None:
         self.target = target

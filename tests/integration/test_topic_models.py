@@ -128,6 +128,19 @@ def test_topics_spread_over_draws(monkeypatch):
     assert np.all(sums[:, 0] > 0)
 
 
+def test_what_cannot_treat_topics_is_refused(sampled):
+    model, idata = sampled
+    with (
+        model,
+        pytest.raises(ValueError, match=r"w: the step Metropolis .* only HDPTopicsStep can"),
+    ):
+        pm.sample(step=pm.Metropolis([model["w_n_tables"]]), progressbar=False)
+    with model, pytest.raises(ValueError, match=r"w: nuts_sampler='nutpie' .* only HDPTopicsStep"):
+        pm.sample(nuts_sampler="nutpie", progressbar=False)
+    with model, pytest.raises(ValueError, match=r"w: pm\.compute_log_likelihood needs the density"):
+        pm.compute_log_likelihood(idata)
+
+
 def test_step_takes_options():
     model = declared()
     with model:
