@@ -208,7 +208,7 @@ def _documents_logprob(
     rng: Variable,
     n_documents: Any,
     *measure: Any,
-    **kw: Any,
+    **kwargs: Any,
 ) -> Any:
     """Return zeros (J,): the probability of words given their topics depends on no variable."""
     return pt.zeros((n_documents,), dtype="float64")

@@ -1,4 +1,4 @@
-"""What the concentrations of a topic model depend on, and their moves.
+"""What the concentrations of a topic model depend on.
 
 Each factor is the probability of the state as a function of one concentration, with everything
 summed out that the next draw makes anew.
@@ -10,7 +10,6 @@ import numpy as np
 import scipy
 
 from pymc_dpsplit.moves.partition_law import dirichlet_process, log_number_factor
-from pymc_dpsplit.moves.slice import slice_draw
 from pymc_dpsplit.topics.corpus import Corpus, document_lengths
 from pymc_dpsplit.topics.state import TopicState
 
@@ -68,34 +67,6 @@ def log_joint(log_topics: float, state: TopicState, eta: float) -> float:
     float
     """
     return log_topics + eta_factor(state)(eta)
-
-
-def move_positive(
-    value: float, log_prior: LogFactor, log_factor: LogFactor, rng: np.random.Generator
-) -> float:
-    """Slice-sample a positive number on the log scale.
-
-    Parameters
-    ----------
-    value : float
-        Present value.
-    log_prior, log_factor : callable
-        Log density of the number, and the log probability of the rest given it.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    float
-    """
-
-    def log_density(log_value: float) -> float:
-        number = float(np.exp(log_value))
-        if not 0.0 < number < np.inf:
-            return -np.inf
-        # The last term is the Jacobian.
-        return log_prior(number) + log_factor(number) + log_value
-
-    return float(np.exp(slice_draw(log_density, float(np.log(value)), 1.0, rng)))
 
 
 def _log_rising(x: float, n: np.ndarray) -> np.ndarray:

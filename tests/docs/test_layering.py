@@ -49,7 +49,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "finite": {"components", "variables"},
     "mixture": _CORE,
     "step": _CORE | {"pymc_hooks"},
-    "topic_model": _CORE - {"sampler"} | {"topics"},
+    "topic_model": _CORE - {"sampler"} | {"topics", "pymc_hooks"},
     "estimates": _CORE,  # they read a model like the step, and neither knows the other
     "posterior": _CORE | {"pymc_hooks", "mixture", "finite", "prior"},
     "scikit_learn": _CORE | {"mixture", "posterior"},

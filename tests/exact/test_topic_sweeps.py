@@ -1,5 +1,6 @@
 """Sweeps over topics against the posterior by enumeration, and from exact starts."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -7,12 +8,8 @@ import pytest
 from scipy import stats
 
 from pymc_dpsplit.kernels.jit import COMPILES
-from pymc_dpsplit.topics.concentrations import (
-    alpha_factor,
-    eta_factor,
-    gamma_factor,
-    move_positive,
-)
+from pymc_dpsplit.moves.slice import slice_draw
+from pymc_dpsplit.topics.concentrations import alpha_factor, eta_factor, gamma_factor
 from pymc_dpsplit.topics.corpus import Corpus, document_lengths, expected_tables
 from pymc_dpsplit.topics.documents import log_probability_of_topics
 from pymc_dpsplit.topics.state import Strengths, TopicState, count_words
@@ -96,11 +93,26 @@ def one_draw(start: Start, rng: np.random.Generator) -> Start:
     state = sweep_topics(corpus, state, strengths, floor, rng)
     factors = alpha_factor(corpus, state), gamma_factor(state), eta_factor(state)
     moved = [
-        move_positive(value, PRIORS[key].logpdf, factor, rng)
+        move(value, PRIORS[key].logpdf, factor, rng)
         for key, value, factor in zip(PRIORS, strengths, factors, strict=True)
     ]
     strengths = Strengths(*moved)
     return Start(corpus, redraw_weights(state, strengths.gamma, rng), strengths)
+
+
+def move(
+    value: float,
+    log_prior: Callable[[float], float],
+    log_factor: Callable[[float], float],
+    rng: np.random.Generator,
+) -> float:
+    """Slice-sample a positive number on the log scale."""
+
+    def log_density(log_value: float) -> float:
+        number = float(np.exp(log_value))
+        return log_prior(number) + log_factor(number) + log_value
+
+    return float(np.exp(slice_draw(log_density, float(np.log(value)), 1.0, rng)))
 
 
 def statistics_of(start: Start) -> list[float]:
