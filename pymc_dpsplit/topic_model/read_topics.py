@@ -47,9 +47,9 @@ def topic_words(idata: xr.DataTree, var_name: str | None = None) -> xr.DataArray
     (2, 20, 8, 3)
     """
     name = _name_of(idata, var_name)
-    totals = idata["constant_data"][f"{name}_{WORD_TOTALS}"]
-    weights = idata["posterior"][f"{name}_weights"]
-    parts = idata["sample_stats"][f"{name}_{TOPIC_PART}"]
+    totals: Any = idata["constant_data"][f"{name}_{WORD_TOTALS}"]
+    weights: Any = idata["posterior"][f"{name}_weights"]
+    parts: Any = idata["sample_stats"][f"{name}_{TOPIC_PART}"]
     record = TopicRecord(weights.sizes[f"{name}_topic"], totals.size)
     topics = record.joined(parts.to_numpy())
     if not topics.shape[1]:
@@ -57,7 +57,7 @@ def topic_words(idata: xr.DataTree, var_name: str | None = None) -> xr.DataArray
             f"idata has {parts.sizes['draw']} draws, but the topics of {name} take "
             f"{record.n_parts} draws; sample more."
         )
-    (word,) = totals.dims
+    word = str(totals.dims[0])
     coords = {
         "chain": parts["chain"],
         "draw": parts["draw"][:: record.n_parts][: topics.shape[1]],
@@ -142,7 +142,7 @@ def top_words(
 
 def _name_of(idata: xr.DataTree, var_name: str | None) -> str:
     """Return the name of the topic model to read."""
-    stats = idata["sample_stats"] if "sample_stats" in idata.children else {}
+    stats: Any = idata["sample_stats"] if "sample_stats" in idata.children else {}
     ending = f"_{TOPIC_PART}"
     names = [str(of).removesuffix(ending) for of in stats if str(of).endswith(ending)]
     if var_name is None and len(names) == 1:

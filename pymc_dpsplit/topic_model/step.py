@@ -147,7 +147,9 @@ class HDPTopicsStep(BlockedStep):
         self._priors = _priors_to_move(self.topics, model, point)
         self._corpus = corpus_of(self.topics.rows)
         self._strengths_at(point)
-        names = {f"{self.topics.name}_{key}": (of, []) for key, of in _STATS.items()}
+        names: dict[str, Any] = {
+            f"{self.topics.name}_{key}": (of, []) for key, of in _STATS.items()
+        }
         op = self.topics.op
         self._record = TopicRecord(op.max_topics, op.n_words)
         length = self._record.part_length

@@ -35,7 +35,7 @@ class Corpus(NamedTuple):
 def corpus_of(rows: SparseRows) -> Corpus:
     """Return documents (rows) of words (columns) as a corpus; the arrays are not copied."""
     first_token = np.concatenate(([0], np.cumsum(row_totals(rows))))
-    return Corpus(*rows.parts, first_token, rows.shape[1])
+    return Corpus(rows.indptr, rows.indices, rows.values, first_token, rows.shape[1])
 
 
 def document_lengths(corpus: Corpus) -> np.ndarray:

@@ -129,9 +129,12 @@ def _sweep_on_threads(
     if pool is None:
         sweep_documents(corpus, law, labels, keys, counter, *totals[0])
         return totals[0]
-    given = corpus, law, labels, keys, counter
-    for done in [pool.submit(sweep_documents, *given, *total) for total in totals]:
-        done.result()
+    done = [
+        pool.submit(sweep_documents, corpus, law, labels, keys, counter, words, tables)
+        for words, tables in totals
+    ]
+    for thread in done:
+        thread.result()
     word_counts, tables = totals[0]
     for more_words, more_tables in totals[1:]:
         word_counts += more_words
