@@ -36,6 +36,9 @@ from pymc_dpsplit.pymc_hooks import (
 )
 from pymc_dpsplit.step import compilation, dp_split_merge, step_order
 from pymc_dpsplit.step.dp_split_merge import DPSplitMerge
+from pymc_dpsplit.topic_model import step as topic_step
+from pymc_dpsplit.topic_model.declare import HDPTopics
+from pymc_dpsplit.topic_model.step import HDPTopicsStep
 
 if TYPE_CHECKING:
     from pymc_dpsplit.estimates.dp_means import dp_means, dp_means_penalty
@@ -66,6 +69,7 @@ if TYPE_CHECKING:
     from pymc_dpsplit.prior.elicit import elicit_alpha
     from pymc_dpsplit.prior.n_clusters import prior_n_clusters
     from pymc_dpsplit.scikit_learn import DirichletProcessMixture as DirichletProcessMixture
+    from pymc_dpsplit.topic_model.read_topics import top_words, topic_words
 
 __version__ = "0.1.0"
 __all__ = [
@@ -79,6 +83,8 @@ __all__ = [
     "DiagNormal",
     "Exponential",
     "Gamma",
+    "HDPTopics",
+    "HDPTopicsStep",
     "InverseGamma",
     "LinearRegression",
     "Multinomial",
@@ -119,6 +125,8 @@ __all__ = [
     "prior_n_clusters",
     "sample_labels",
     "similarity_matrix",
+    "top_words",
+    "topic_words",
 ]
 
 # Modules of what is imported when it is first used.  `__all__` lacks the estimator, so that
@@ -154,6 +162,8 @@ _MODULE_OF = {
     "prior_n_clusters": "prior.n_clusters",
     "sample_labels": "posterior.trace.labels",
     "similarity_matrix": "posterior.partitions.similarity",
+    "top_words": "topic_model.read_topics",
+    "topic_words": "topic_model.read_topics",
 }
 
 
@@ -171,6 +181,7 @@ def __dir__() -> list[str]:
 
 
 dp_split_merge.register()
+topic_step.install()
 step_order.install()
 compilation.install()
 convergence.install()

@@ -441,7 +441,7 @@ class DPSplitMerge(BlockedStep):
         Competence
         """
         del has_grad
-        return Competence.IDEAL if is_owned(var) else Competence.INCOMPATIBLE
+        return Competence.IDEAL if is_owned(var, DPSplitMerge.name) else Competence.INCOMPATIBLE
 
 
 def register() -> None:

@@ -28,6 +28,7 @@ _FACES = {
     "step",
     "estimates",
     "posterior",
+    "topic_model",
 }
 _ALL = _CORE | _FACES | {"pymc_component", "scikit_learn", "demo", "cli", PACKAGE}
 
@@ -40,6 +41,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "moves": {"components", "kernels"},
     "samplers": {"components", "kernels", "moves"},
     "sampler": _PARTS | {"samplers"},
+    "topics": _PARTS - {"components"},
     "variables": _PARTS,
     "pymc_component": _PARTS,
     "pymc_hooks": {"variables"},
@@ -48,6 +50,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "finite": {"components", "variables"},
     "mixture": _CORE,
     "step": _CORE | {"pymc_hooks"},
+    "topic_model": _CORE - {"sampler"} | {"topics", "pymc_hooks"},
     "estimates": _CORE,  # they read a model like the step, and neither knows the other
     "posterior": _CORE | {"pymc_hooks", "mixture", "finite", "prior"},
     "scikit_learn": _CORE | {"mixture", "posterior"},
@@ -82,6 +85,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "moves": _NUMERICS,
     "samplers": {"numpy"},
     "sampler": _NUMERICS,
+    "topics": {"numpy", "scipy"},
     "variables": _FACE,
     "pymc_component": _NUMERICS | {"pymc", "pytensor"},
     "pymc_hooks": _FACE | _ARVIZ,
@@ -89,6 +93,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "prior": {"numpy", "scipy", "xarray"},
     "finite": {"numpy", "pymc", "pytensor"},
     "mixture": _FACE | _ARVIZ,
+    "topic_model": _FACE - {"numba"},
     "step": _FACE | _ARVIZ | {"rich"},  # rich lays out the columns of the progress bar
     "estimates": _NUMERICS | {"pymc"},
     "posterior": _FACE | _ARVIZ | {"matplotlib"},
