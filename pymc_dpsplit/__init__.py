@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from pymc_dpsplit.posterior.plots.plot_partition_uncertainty import plot_partition_uncertainty
     from pymc_dpsplit.posterior.plots.plot_similarity import plot_similarity
     from pymc_dpsplit.posterior.plots.plot_top_words import plot_top_words
+    from pymc_dpsplit.posterior.plots.plot_topics import plot_topics
     from pymc_dpsplit.posterior.plots.plot_trace import plot_trace
     from pymc_dpsplit.posterior.prediction.loo import loo
     from pymc_dpsplit.posterior.prediction.loo_groups import loo_groups
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
     from pymc_dpsplit.prior.elicit import elicit_alpha
     from pymc_dpsplit.prior.n_clusters import prior_n_clusters
     from pymc_dpsplit.scikit_learn import DirichletProcessMixture as DirichletProcessMixture
+    from pymc_dpsplit.topic_model.perplexity import topic_perplexity
     from pymc_dpsplit.topic_model.read_topics import top_words, topic_words
 
 __version__ = "0.1.0"
@@ -119,6 +121,7 @@ __all__ = [
     "plot_prior_n_clusters",
     "plot_similarity",
     "plot_top_words",
+    "plot_topics",
     "plot_trace",
     "point_partition",
     "predict",
@@ -126,6 +129,7 @@ __all__ = [
     "sample_labels",
     "similarity_matrix",
     "top_words",
+    "topic_perplexity",
     "topic_words",
 ]
 
@@ -156,6 +160,7 @@ _MODULE_OF = {
     "plot_prior_n_clusters": "posterior.plots.plot_n_clusters",
     "plot_similarity": "posterior.plots.plot_similarity",
     "plot_top_words": "posterior.plots.plot_top_words",
+    "plot_topics": "posterior.plots.plot_topics",
     "plot_trace": "posterior.plots.plot_trace",
     "point_partition": "posterior.partitions.point_partition",
     "predict": "posterior.prediction.predict",
@@ -163,6 +168,7 @@ _MODULE_OF = {
     "sample_labels": "posterior.trace.labels",
     "similarity_matrix": "posterior.partitions.similarity",
     "top_words": "topic_model.read_topics",
+    "topic_perplexity": "topic_model.perplexity",
     "topic_words": "topic_model.read_topics",
 }
 

@@ -5,17 +5,16 @@ from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
-import scipy
 from pymc.distributions.transforms import log
 from pymc.model import Model
 from pymc.pytensorf import rvs_in_graph
 from pytensor.graph.basic import Variable
 from pytensor.tensor.random.variable import shared_rng
 
-from pymc_dpsplit.components.arguments import as_numbers, check_integer
+from pymc_dpsplit.components.arguments import check_integer
 from pymc_dpsplit.components.multinomial import Multinomial
-from pymc_dpsplit.components.sparse_counts import is_sparse, rows_of_sparse
 from pymc_dpsplit.data.sparse_rows import SparseRows, column_totals, row_totals
+from pymc_dpsplit.topic_model.documents import read_documents
 from pymc_dpsplit.topic_model.measure import ROLES, TopicDocuments, TopicMeasure
 from pymc_dpsplit.topic_model.record import WORD_TOTALS
 from pymc_dpsplit.variables.dims import add_names, checked_dims, entries_of
@@ -99,7 +98,7 @@ def HDPTopics(  # noqa: N802  (used like the distributions of PyMC)
     model = _current_model(name)
     names = names_in(observed)
     try:
-        rows = _read_counts(observed)
+        rows = read_documents(observed)
         concentrations = [
             checked_concentration(key, value, model)
             for key, value in {"alpha": alpha, "gamma": gamma, "eta": eta}.items()
@@ -136,28 +135,6 @@ def _current_model(name: Any) -> Model:
     if not isinstance(name, str) or not name:
         raise ValueError(f"name={name!r} is not a name; give a non-empty string.")
     return model
-
-
-def _read_counts(observed: Any) -> SparseRows:
-    """Return documents as compressed rows."""
-    if isinstance(observed, Variable):
-        raise ValueError(
-            f"observed={observed} is a variable, but the documents of a topic model cannot change; "
-            "give an array or a sparse matrix."
-        )
-    if is_sparse(observed):
-        rows = rows_of_sparse(observed)
-    else:
-        array = as_numbers("observed", getattr(observed, "values", observed))
-        if array.ndim != 2 or 0 in array.shape:
-            raise ValueError(
-                f"observed has shape {array.shape}; give counts of shape (J, V), one row for each "
-                "document and one column for each word."
-            )
-        rows = rows_of_sparse(scipy.sparse.csr_array(array))
-    if not len(rows.values):
-        raise ValueError("observed has no tokens, as all counts are 0; give documents with words.")
-    return rows
 
 
 def _checked_max_topics(given: Any, n_tokens: int) -> int:

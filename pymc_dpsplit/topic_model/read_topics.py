@@ -9,7 +9,7 @@ from pymc_dpsplit.components.arguments import check_integer, shown
 from pymc_dpsplit.topic_model.record import TOPIC_PART, WORD_TOTALS, TopicRecord
 
 
-def topic_words(idata: xr.DataTree, var_name: str | None = None) -> xr.DataArray:
+def topic_words(idata: xr.DataTree, *, var_name: str | None = None) -> xr.DataArray:
     """Return the probabilities of all words in the topics of a trace.
 
     Topics are large, so a trace holds them for every T-th draw only; T depends on their number and
@@ -46,7 +46,7 @@ def topic_words(idata: xr.DataTree, var_name: str | None = None) -> xr.DataArray
     >>> dps.topic_words(idata).shape
     (2, 20, 8, 3)
     """
-    name = _name_of(idata, var_name)
+    name = topic_model_name(idata, var_name)
     totals: Any = idata["constant_data"][f"{name}_{WORD_TOTALS}"]
     weights: Any = idata["posterior"][f"{name}_weights"]
     parts: Any = idata["sample_stats"][f"{name}_{TOPIC_PART}"]
@@ -70,8 +70,8 @@ def topic_words(idata: xr.DataTree, var_name: str | None = None) -> xr.DataArray
 
 def top_words(
     idata: xr.DataTree,
-    var_name: str | None = None,
     *,
+    var_name: str | None = None,
     n: int = 10,
     chain: int = 0,
     draw: int = -1,
@@ -114,8 +114,8 @@ def top_words(
     2
     """
     check_integer("n", n, 1)
-    name = _name_of(idata, var_name)
-    topics = topic_words(idata, name)
+    name = topic_model_name(idata, var_name)
+    topics = topic_words(idata, var_name=name)
     for key, at in {"chain": chain, "draw": draw}.items():
         length = topics.sizes[key]
         if not -length <= at < length:
@@ -140,8 +140,24 @@ def top_words(
     )
 
 
-def _name_of(idata: xr.DataTree, var_name: str | None) -> str:
-    """Return the name of the topic model to read."""
+def topic_model_name(idata: xr.DataTree, var_name: str | None) -> str:
+    """Return the name of the topic model to read.
+
+    Parameters
+    ----------
+    idata : DataTree
+    var_name : str, optional
+        None for the only one.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ValueError
+        If there is no such model.
+    """
     stats: Any = idata["sample_stats"] if "sample_stats" in idata.children else {}
     ending = f"_{TOPIC_PART}"
     names = [str(of).removesuffix(ending) for of in stats if str(of).endswith(ending)]

@@ -36,6 +36,9 @@ _STATS: dict[str, Any] = {
     "entropy": np.float64,
     "largest_share": np.float64,
     "occupied": np.int64,
+    "alpha": np.float64,
+    "gamma": np.float64,
+    "eta": np.float64,
     "seconds": np.float64,
 }
 
@@ -281,6 +284,7 @@ class HDPTopicsStep(BlockedStep):
             "entropy": -float(np.sum(shares * np.log(shares))),
             "largest_share": shares.max(),
             "occupied": len(shares),
+            **strengths._asdict(),
         }
         return {f"{self.topics.name}_{key}": value for key, value in values.items()}
 

@@ -105,7 +105,7 @@ def test_top_words_are_the_likeliest(sampled):
     with pytest.raises(ValueError, match="draw=300 is out of range; give an integer from -300"):
         dps.top_words(idata, draw=300)
     with pytest.raises(ValueError, match="idata has the topic models w, and var_name='x' was"):
-        dps.topic_words(idata, "x")
+        dps.topic_words(idata, var_name="x")
 
 
 def test_topics_spread_over_draws(monkeypatch):
