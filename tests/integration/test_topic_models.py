@@ -54,6 +54,19 @@ def test_names_of_a_frame_become_coordinates():
     assert model.named_vars_to_dims["w"] == ("doc", "word")
 
 
+@pytest.mark.parametrize("fixed", ["alpha", "gamma", "eta"])
+def test_other_steps_take_a_model_with_a_concentration_of_one(fixed):
+    """The terms of a concentration of one vanish, and with them what they depend on."""
+    with pm.Model() as model:
+        keys = ("alpha", "gamma", "eta")
+        given = [1.0 if key == fixed else pm.Gamma(key, 2, 2) for key in keys]
+        dps.HDPTopics("w", *given, observed=COUNTS)
+    point = model.initial_point()
+    moved = [rv for rv in model.free_RVs if rv.name in keys]
+    step = pm.NUTS(moved, model=model, initial_point=point)
+    assert {var.name for var in step.vars} == {f"{rv.name}_log__" for rv in moved}
+
+
 @pytest.fixture(scope="module")
 def sampled():
     with pm.Model() as model:
