@@ -36,6 +36,9 @@ from pymc_dpsplit.pymc_hooks import (
 )
 from pymc_dpsplit.step import compilation, dp_split_merge, step_order
 from pymc_dpsplit.step.dp_split_merge import DPSplitMerge
+from pymc_dpsplit.topic_model import step as topic_step
+from pymc_dpsplit.topic_model.declare import HDPTopics
+from pymc_dpsplit.topic_model.step import HDPTopicsStep
 
 if TYPE_CHECKING:
     from pymc_dpsplit.estimates.dp_means import dp_means, dp_means_penalty
@@ -58,6 +61,7 @@ if TYPE_CHECKING:
     from pymc_dpsplit.posterior.plots.plot_partition_uncertainty import plot_partition_uncertainty
     from pymc_dpsplit.posterior.plots.plot_similarity import plot_similarity
     from pymc_dpsplit.posterior.plots.plot_top_words import plot_top_words
+    from pymc_dpsplit.posterior.plots.plot_topics import plot_topics
     from pymc_dpsplit.posterior.plots.plot_trace import plot_trace
     from pymc_dpsplit.posterior.prediction.loo import loo
     from pymc_dpsplit.posterior.prediction.loo_groups import loo_groups
@@ -66,6 +70,8 @@ if TYPE_CHECKING:
     from pymc_dpsplit.prior.elicit import elicit_alpha
     from pymc_dpsplit.prior.n_clusters import prior_n_clusters
     from pymc_dpsplit.scikit_learn import DirichletProcessMixture as DirichletProcessMixture
+    from pymc_dpsplit.topic_model.perplexity import topic_perplexity
+    from pymc_dpsplit.topic_model.read_topics import top_words, topic_words
 
 __version__ = "0.1.0"
 __all__ = [
@@ -79,6 +85,8 @@ __all__ = [
     "DiagNormal",
     "Exponential",
     "Gamma",
+    "HDPTopics",
+    "HDPTopicsStep",
     "InverseGamma",
     "LinearRegression",
     "Multinomial",
@@ -113,12 +121,16 @@ __all__ = [
     "plot_prior_n_clusters",
     "plot_similarity",
     "plot_top_words",
+    "plot_topics",
     "plot_trace",
     "point_partition",
     "predict",
     "prior_n_clusters",
     "sample_labels",
     "similarity_matrix",
+    "top_words",
+    "topic_perplexity",
+    "topic_words",
 ]
 
 # Modules of what is imported when it is first used.  `__all__` lacks the estimator, so that
@@ -148,12 +160,16 @@ _MODULE_OF = {
     "plot_prior_n_clusters": "posterior.plots.plot_n_clusters",
     "plot_similarity": "posterior.plots.plot_similarity",
     "plot_top_words": "posterior.plots.plot_top_words",
+    "plot_topics": "posterior.plots.plot_topics",
     "plot_trace": "posterior.plots.plot_trace",
     "point_partition": "posterior.partitions.point_partition",
     "predict": "posterior.prediction.predict",
     "prior_n_clusters": "prior.n_clusters",
     "sample_labels": "posterior.trace.labels",
     "similarity_matrix": "posterior.partitions.similarity",
+    "top_words": "topic_model.read_topics",
+    "topic_perplexity": "topic_model.perplexity",
+    "topic_words": "topic_model.read_topics",
 }
 
 
@@ -171,6 +187,7 @@ def __dir__() -> list[str]:
 
 
 dp_split_merge.register()
+topic_step.install()
 step_order.install()
 compilation.install()
 convergence.install()

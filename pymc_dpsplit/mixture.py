@@ -12,7 +12,7 @@ from pymc.pytensorf import rvs_in_graph
 from pytensor.graph.basic import Variable
 from pytensor.tensor.random.variable import shared_rng
 
-from pymc_dpsplit.components.arguments import is_integer, positive_scalar, shown
+from pymc_dpsplit.components.arguments import is_integer, shown
 from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.components.unmoved_rows import what_no_step_moves
 from pymc_dpsplit.variables import MissingEntries, MixtureRows, RandomMeasure
@@ -25,10 +25,9 @@ from pymc_dpsplit.variables.dims import (
     number_of_rows,
 )
 from pymc_dpsplit.variables.hyperparameters import (
-    as_real_tensor,
+    checked_concentration,
     checked_hyperparameters,
     foreign_rvs,
-    refuse_foreign_rvs,
 )
 from pymc_dpsplit.variables.max_clusters import checked_max_clusters
 from pymc_dpsplit.variables.measure import ROLES
@@ -202,7 +201,7 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
         n_items = data.shape[0] if shared is None else shared.n_groups
         n_obs = data.shape[0] if shared is None else shared.n_observations
         inputs = [
-            _checked_alpha(alpha, model),
+            checked_concentration("alpha", alpha, model),
             *checked_hyperparameters(component, data.shape[1], model),
         ]
         needs_all = data.is_labelled or bool(rvs_in_graph(inputs[1:]))
@@ -330,28 +329,6 @@ def _latent_shape(
             f"{wanted}, of positive integers."
         )
     return int(lengths[0]), int(lengths[1]) if component.row_ndim else 1
-
-
-def _checked_alpha(alpha: Any, model: Model) -> Variable:
-    """Return alpha as a scalar of the graph."""
-    if not isinstance(alpha, Variable):
-        if alpha is None:
-            raise ValueError(
-                "alpha=None is no concentration; give a positive number, or a variable such as "
-                'pm.Gamma("alpha", 2, 4).'
-            )
-        if isinstance(alpha, str | bytes):
-            raise ValueError(f"alpha={shown(alpha)} is a string; give a positive number.")
-        return pt.constant(positive_scalar("alpha", alpha))
-    refuse_foreign_rvs("alpha", alpha, model)
-    tensor = as_real_tensor("alpha", alpha)
-    if tensor.type.ndim and any(length != 1 for length in tensor.type.shape):
-        raise ValueError(
-            f"alpha={alpha} has shape {tensor.type.shape}; give a scalar, for instance alpha[0]."
-        )
-    if not rvs_in_graph(alpha):
-        positive_scalar("alpha", alpha.eval())
-    return tensor.reshape(()) if tensor.type.ndim else tensor
 
 
 def _check_names(name: str, component: ComponentFamily, data: Observed, model: Model) -> None:

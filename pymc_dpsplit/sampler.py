@@ -1,6 +1,7 @@
 """State of a chain, and its draws by kernels composed of moves.  Does not depend on PyMC.
 
-The compositions are in `moves.conjugate` and `moves.nonconjugate.iterations`, one record each.
+The compositions are in `moves.conjugate` and `moves.nonconjugate.iterations`, one record each, and
+those of the literature in `samplers.catalogue`.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +12,7 @@ import numpy as np
 from pymc_dpsplit.components.nonconjugate.compiled_prior import CompiledPrior, keep_parameters
 from pymc_dpsplit.moves.cluster_order import cluster_order
 from pymc_dpsplit.moves.conjugate import CONJUGATE
-from pymc_dpsplit.moves.family_moves import FamilyMoves
+from pymc_dpsplit.moves.family_moves import FamilyMoves, KernelForm
 from pymc_dpsplit.moves.measure import draw_measure, no_atoms
 from pymc_dpsplit.moves.nonconjugate.iterations import NONCONJUGATE
 from pymc_dpsplit.moves.partition_law import breaks_sticks, most_clusters
@@ -21,9 +22,10 @@ from pymc_dpsplit.moves.sweep.assignment import strip_count
 from pymc_dpsplit.moves.sweep.redraw import redraw_labels
 from pymc_dpsplit.moves.sweep.threaded_sweep import threaded_sweep
 from pymc_dpsplit.moves.target import Target as Target
+from pymc_dpsplit.samplers.catalogue import SAMPLERS as SAMPLERS
 
 # Kernels that users can choose, and the kernel of early tuning.
-KERNELS = ("exact", "collapsed")
+KERNELS = ("exact", "collapsed", *SAMPLERS)
 GREEDY = "greedy"
 
 _MOVES_OF: dict[type, FamilyMoves] = {CompiledPrior: NONCONJUGATE}
@@ -32,6 +34,26 @@ _MOVES_OF: dict[type, FamilyMoves] = {CompiledPrior: NONCONJUGATE}
 def moves_of(prior: Any) -> FamilyMoves:
     """Return the moves of a family, by the type of its prior."""
     return _MOVES_OF.get(type(prior), CONJUGATE)
+
+
+def form_of(kernel_name: str, is_conjugate: bool) -> KernelForm | None:
+    """Return a kernel, or None if it cannot treat families that are not conjugate.
+
+    Parameters
+    ----------
+    kernel_name : str
+        One of `KERNELS`, or `GREEDY`.
+    is_conjugate : bool
+        Whether the parameters of the family can be integrated out.
+
+    Returns
+    -------
+    KernelForm or None
+    """
+    published = SAMPLERS.get(kernel_name)
+    if published is None:
+        return (CONJUGATE if is_conjugate else NONCONJUGATE).kernels.get(kernel_name)
+    return published.conjugate if is_conjugate else published.nonconjugate
 
 
 class ChainState(NamedTuple):
@@ -219,7 +241,9 @@ def advance(
     labels, stats = state.labels.copy(), state.stats
     acceptance_counts = np.zeros(4, np.int64)
     moves = moves_of(target.prior)
-    form = moves.kernels[kernel_name]
+    form = form_of(kernel_name, moves.is_conjugate)
+    # Declaration refuses kernels that a family does not have.
+    assert form is not None
     moves.prepare(target)
     is_shared = strip_count(len(labels)) > 1 and breaks_sticks(target.law, len(labels))
     if pool is None or form.finish is None or not is_shared:

@@ -33,6 +33,7 @@ def _of_observed_rows(compute: Callable[..., Any]) -> Callable[..., Any]:
         idata: Any, *, model: Any = None, extend_inferencedata: bool = True, **kwargs: Any
     ) -> Any:
         of = Model.get_context(error_if_none=False) if model is None else model
+        _refuse_without_density(of, kwargs.get("var_names"))
         is_mixture = isinstance(of, Model) and any(map(is_owned, of.free_RVs))
         empty = _rows_without_entries(of) if is_mixture else {}
         groups = _names_of_groups(of) if is_mixture else {}
@@ -49,6 +50,18 @@ def _of_observed_rows(compute: Callable[..., Any]) -> Callable[..., Any]:
         return idata
 
     return computing
+
+
+def _refuse_without_density(model: Any, var_names: Any) -> None:
+    """Refuse documents of topics, whose density given a draw is an integral."""
+    observed = model.observed_RVs if isinstance(model, Model) else []
+    for rv in observed:
+        is_wanted = var_names is None or rv.name in var_names
+        if is_wanted and not getattr(getattr(rv.owner, "op", None), "has_density", True):
+            raise ValueError(
+                f"{rv.name}: pm.compute_log_likelihood needs the density of each document, which "
+                "has no formula; leave it out of var_names."
+            )
 
 
 def _rows_without_entries(model: Model) -> dict[str, list[int]]:

@@ -25,8 +25,6 @@ from pytensor.graph.basic import Variable
 from pymc_dpsplit.pymc_hooks.wrap import wrap
 from pymc_dpsplit.variables import is_owned, refuse_initial_values
 
-_STEP = "dpsplit"
-
 _SAMPLE = "draw from the posterior with pm.sample()"
 # Module to the function that the user called, and the advice.
 _CANNOT: dict[ModuleType, tuple[str, str]] = {
@@ -76,11 +74,13 @@ def _refuse_step(step: Any, model: Model) -> None:
         for part in step.methods:
             _refuse_step(part, model)
         return
-    owned = [rv for rv in map(model.values_to_rvs.get, step.vars) if is_owned(rv)]
-    if owned and getattr(step, "name", None) != _STEP:
+    owned: list[Any] = [rv for rv in map(model.values_to_rvs.get, step.vars) if is_owned(rv)]
+    owned = [rv for rv in owned if rv.owner.op.step_name != getattr(step, "name", None)]
+    if owned:
         raise ValueError(
             f"{_names(owned)}: the step {type(step).__name__} was given "
-            f"{', '.join(str(rv.name) for rv in owned)}, which only DPSplitMerge can move; "
+            f"{', '.join(str(rv.name) for rv in owned)}, which only "
+            f"{owned[0].owner.op.step_class} can move; "
             "give it other variables."
         )
 
@@ -92,9 +92,10 @@ def _refusing_samplers(sample: Callable[..., Any]) -> Callable[..., Any]:
         if isinstance(model, Model) and (mixtures := _mixtures(model)):
             sampler = kwargs.get("nuts_sampler")
             if sampler not in (None, "pymc"):
+                (step, *_) = [rv.owner.op.step_class for rv in model.free_RVs if is_owned(rv)]
                 raise ValueError(
                     f"{mixtures}: nuts_sampler={sampler!r} samples all variables of a model, but "
-                    "only DPSplitMerge can move a mixture; leave nuts_sampler out."
+                    f"only {step} can move a mixture; leave nuts_sampler out."
                 )
             refuse_initial_values(kwargs.get("initvals"), model)
         return sample(*args, **kwargs)

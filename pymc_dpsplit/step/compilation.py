@@ -91,7 +91,8 @@ def stages_of(step: DPSplitMerge) -> frozenset[Callable[..., Any]]:
     chosen = {step.options.kernel} | ({sampler.GREEDY} if is_greedy else set())
     kernels = *moves.start_kernels, draw_measure, log_joint
     kernels += (redraw_labels,) if continues and not step.mixture.is_labelled else ()
-    kernels += tuple(moves.kernels[name].iterate for name in chosen)
+    forms = (sampler.form_of(name, moves.is_conjugate) for name in chosen)
+    kernels += tuple(form.iterate for form in forms if form is not None)
     return frozenset(getattr(kernel, "py_func", kernel) for kernel in kernels)
 
 

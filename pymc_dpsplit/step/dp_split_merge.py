@@ -37,7 +37,7 @@ from pymc_dpsplit.step.joint_label_row_update import (
     update_latent_rows,
     with_entries,
 )
-from pymc_dpsplit.step.options import Options, refuse_collapsed, refuse_unknown
+from pymc_dpsplit.step.options import Options, refuse_kernel, refuse_unknown
 from pymc_dpsplit.step.progress_bar import progress_columns, progress_update
 from pymc_dpsplit.step.sampler_stats import labels_stat, stats_of, stats_types
 from pymc_dpsplit.step.schedule import autocorrelation_time, increase_iterations, make_schedule
@@ -83,11 +83,11 @@ class DPSplitMerge(BlockedStep):
         Arguments for the function that computes alpha and the hyperparameters.
     blocked : bool
         Not used: the variables of a mixture always move together.
-    kernel : {"exact", "collapsed"}
+    kernel : str
         ``"exact"``: a floored-slice sweep over all labels; from five features on, a collapsed
         scan of the observations likeliest to found clusters; then split/merge attempts.
         ``"collapsed"``: collapsed Gibbs (Neal 2000, algorithm 3), sequential.  Both leave the
-        posterior exactly invariant.
+        posterior exactly invariant.  docs/samplers.md describes those of the literature.
     threads : int
         Number of threads, at most the number of cores.  The draws do not depend on it.  The
         default is one, as `pm.sample` runs one chain per core; more threads pay off if there are
@@ -198,7 +198,7 @@ class DPSplitMerge(BlockedStep):
         (self.mixture,) = mixtures_of(vars, model)
         refuse_dependents(self.mixture, model)
         self._keeps_parameters = isinstance(self.mixture.component, NonconjugateFamily)
-        refuse_collapsed(kernel, self.mixture.name, self._keeps_parameters)
+        refuse_kernel(kernel, self.mixture.name, not self._keeps_parameters)
         self.rng = own_generator(rng)
         self._evaluator = evaluator_of_points(self.mixture, model, compile_options(compile_kwargs))
         point = checked_point(initial_point, model)
@@ -441,7 +441,7 @@ class DPSplitMerge(BlockedStep):
         Competence
         """
         del has_grad
-        return Competence.IDEAL if is_owned(var) else Competence.INCOMPATIBLE
+        return Competence.IDEAL if is_owned(var, DPSplitMerge.name) else Competence.INCOMPATIBLE
 
 
 def register() -> None:

@@ -81,20 +81,21 @@ class Options:
             items.of_recorded(np.asarray(self.start_labels))
 
 
-def refuse_collapsed(kernel: str, name: str, keeps_parameters: bool) -> None:
-    """Raise ValueError for the collapsed kernel of a non-conjugate mixture.
+def refuse_kernel(kernel: str, name: str, is_conjugate: bool) -> None:
+    """Raise ValueError for a kernel that cannot treat a non-conjugate mixture.
 
     Parameters
     ----------
     kernel : str
+        One of `sampler.KERNELS`.
     name : str
         Name of the mixture.
-    keeps_parameters : bool
-        Whether the mixture is non-conjugate.
+    is_conjugate : bool
+        Whether the parameters of its family can be integrated out.
     """
-    if kernel == "collapsed" and keeps_parameters:
+    if sampler.form_of(kernel, is_conjugate) is None:
         raise ValueError(
-            "kernel='collapsed' needs a family whose parameters can be integrated out, which that "
+            f"kernel={kernel!r} needs a family whose parameters can be integrated out, which that "
             f"of {name} is not; leave kernel= out."
         )
 

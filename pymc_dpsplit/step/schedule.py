@@ -11,7 +11,7 @@ import numpy as np
 from pymc_dpsplit.moves.collapsed.scan_list import choose_scan_list, log_founding_odds
 from pymc_dpsplit.moves.cost import is_sparse, visit_cost
 from pymc_dpsplit.moves.partition_law import PartitionLaw, breaks_sticks, opening_mass
-from pymc_dpsplit.sampler import ChainState, Schedule, Target, moves_of
+from pymc_dpsplit.sampler import SAMPLERS, ChainState, Schedule, Target, moves_of
 
 # Time per draw in nanoseconds.  PyMC itself spends about 0.3 ms on a draw, and more with NUTS, so
 # that as much again is not noticed.  The time grows with the number of rows; from 1e5 rows on the
@@ -58,6 +58,8 @@ def _n_sticks(law: PartitionLaw, n_clusters: int, n_obs: int) -> float:
 def _cost(kernel_name: str, target: Target, state: ChainState, schedule: Schedule) -> float:
     """Approximate cost of an iteration on the reference machine, in nanoseconds."""
     n_obs, n_clusters = target.data.shape[0], len(state.stats)
+    if kernel_name in SAMPLERS:
+        return SAMPLERS[kernel_name].cost(target, n_clusters, schedule.attempts)
     visit = visit_cost(target, n_clusters)
     if kernel_name == "collapsed":
         return n_obs * visit
@@ -82,7 +84,8 @@ def make_schedule(
     state : ChainState
         Taken as typical of the chain.
     attempts : int, optional
-        Split/merge attempts per iteration; by default as many as cost 15 % of the sweep, 2 at most.
+        Split/merge attempts per iteration; by default as many as cost 15 % of the sweep, 2 at most,
+        and those of a sampler of the literature as published.
 
     Returns
     -------
@@ -90,6 +93,10 @@ def make_schedule(
     """
     scan_list = np.empty(0, np.int64)
     (n_obs, n_features), n_clusters = target.data.shape, len(state.stats)
+    if kernel_name in SAMPLERS:
+        published = SAMPLERS[kernel_name].attempts if attempts is None else attempts
+        schedule = Schedule(1, float(published), scan_list)
+        return _with_iterations(schedule, kernel_name, target, state)
     sweep = _sweep_cost(target, n_clusters)
     # No scan of sparse rows: it would hold the statistics of every cluster twice, and clusters have
     # fewer members than statistics, so that all observations would be on the list.
@@ -105,9 +112,15 @@ def make_schedule(
             _ATTEMPTS_SHARE * sweep / moves_of(target.prior).attempt_cost(target, n_clusters)
         )
         wanted = min(_MOST_ATTEMPTS, affordable)
-    schedule = Schedule(1, wanted, scan_list)
+    return _with_iterations(Schedule(1, wanted, scan_list), kernel_name, target, state)
+
+
+def _with_iterations(
+    schedule: Schedule, kernel_name: str, target: Target, state: ChainState
+) -> Schedule:
+    """Give a schedule as many iterations as cost little beside PyMC's part of a draw."""
     cost = _cost(kernel_name, target, state, schedule)
-    least = min(_LEAST + _LEAST_PER_ROW * n_obs, _LEAST_OF_MANY)
+    least = min(_LEAST + _LEAST_PER_ROW * target.data.shape[0], _LEAST_OF_MANY)
     return schedule._replace(n_iterations=_iterations_within(least, cost))
 
 

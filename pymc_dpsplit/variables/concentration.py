@@ -18,30 +18,33 @@ from pymc_dpsplit.variables.ownership import dependents_of
 
 
 class ConcentrationPrior:
-    """Log density of the variable behind alpha, given all variables outside the mixture.
+    """Log density of the variable behind a concentration, given all variables outside a mixture.
 
     Parameters
     ----------
-    mixture : MixtureVariables
+    alpha : TensorVariable
+        The concentration.
+    own : set of TensorVariable
+        Variables of the mixture, and its observations.
     model : pymc.Model
     root : TensorVariable
-        The scalar variable on which alpha depends.
+        The scalar variable on which it depends.
     point : mapping
         Any point of the model.
     """
 
     def __init__(
         self,
-        mixture: MixtureVariables,
+        alpha: Variable,
+        own: set[Variable],
         model: Model,
         root: Variable,
         point: Mapping[str, np.ndarray],
     ) -> None:
         value = model.rvs_to_values[root]
-        own = {*mixture.owned, mixture.rv}
         others = [rv for rv in dependents_of(root, model) if rv not in own]
-        (alpha,) = model.replace_rvs_by_values([mixture.alpha])
-        self._outputs = [model.logp(vars=[root, *others]), alpha]
+        (graph,) = model.replace_rvs_by_values([alpha])
+        self._outputs = [model.logp(vars=[root, *others]), graph]
         self.value_name, self._value, self._dtype = str(value.name), value, value.type.dtype
         self._fixed = FixedValues(model, [value], point)
         self._for_kernels: DensityByAddress | None = None
@@ -128,7 +131,8 @@ def concentration_prior(
         return None
     if roots[0] in _above([*mixture.hyperparameters.values(), mixture.data], model):
         return None
-    return ConcentrationPrior(mixture, model, roots[0], point)
+    own = {*mixture.owned, mixture.rv}
+    return ConcentrationPrior(mixture.alpha, own, model, roots[0], point)
 
 
 def concentration_to_move(
@@ -151,13 +155,18 @@ def concentration_to_move(
     ConcentrationPrior or None
         None if `concentration_prior` is None, or if an earlier mixture depends on the variable.
     """
-    roots = _above([mixture.alpha], model).intersection(model.free_RVs)
+    roots = roots_of(mixture.alpha, model)
     for name, before in find_mixtures(model).items():
         if name == mixture.name:
             break
         if roots & _above([before.alpha, *before.hyperparameters.values(), before.data], model):
             return None
     return concentration_prior(mixture, model, point)
+
+
+def roots_of(graph: Variable, model: Model) -> set[Any]:
+    """Return the free variables of a model on which a graph depends directly."""
+    return _above([graph], model).intersection(model.free_RVs)
 
 
 def _above(outputs: Sequence[Variable], model: Model) -> set[Variable]:

@@ -10,6 +10,7 @@ from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.traversal import ancestors, graph_inputs
 from pytensor.tensor.shape import specify_shape
 
+from pymc_dpsplit.components.arguments import positive_scalar, shown
 from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.variables.dims import without_dims
 
@@ -50,6 +51,45 @@ def checked_hyperparameters(
         else:
             graphs.append(pt.constant(checked[key]))
     return graphs
+
+
+def checked_concentration(key: str, value: Any, model: Model) -> Variable:
+    """Return a concentration, a positive number or a variable, as a scalar of the graph.
+
+    Parameters
+    ----------
+    key : str
+        Name of the argument, used in the message.
+    value : float or TensorVariable
+    model : pymc.Model
+
+    Returns
+    -------
+    TensorVariable
+
+    Raises
+    ------
+    ValueError
+        With one sentence that names the fault and the remedy.
+    """
+    if not isinstance(value, Variable):
+        if value is None:
+            raise ValueError(
+                f"{key}=None is no concentration; give a positive number, or a variable such as "
+                f'pm.Gamma("{key}", 2, 4).'
+            )
+        if isinstance(value, str | bytes):
+            raise ValueError(f"{key}={shown(value)} is a string; give a positive number.")
+        return pt.constant(positive_scalar(key, value))
+    refuse_foreign_rvs(key, value, model)
+    tensor = as_real_tensor(key, value)
+    if tensor.type.ndim and any(length != 1 for length in tensor.type.shape):
+        raise ValueError(
+            f"{key}={value} has shape {tensor.type.shape}; give a scalar, for instance {key}[0]."
+        )
+    if not rvs_in_graph(value):
+        positive_scalar(key, value.eval())
+    return tensor.reshape(()) if tensor.type.ndim else tensor
 
 
 def refuse_foreign_rvs(key: str, value: Variable, model: Model) -> None:

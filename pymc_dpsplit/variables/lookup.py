@@ -275,10 +275,10 @@ def model_of_context(model: Any) -> Model:
     return model
 
 
-def is_owned(variable: Any) -> bool:
-    """Return whether the step of a mixture moves a variable."""
-    node = getattr(variable, "owner", None)
-    return node is not None and isinstance(node.op, OwnedByStep)
+def is_owned(variable: Any, step_name: str | None = None) -> bool:
+    """Return whether the step of a mixture, or the step of that name, moves a variable."""
+    op = getattr(getattr(variable, "owner", None), "op", None)
+    return isinstance(op, OwnedByStep) and step_name in (None, op.step_name)
 
 
 def find_mixtures(model: Model) -> dict[str, MixtureVariables]:

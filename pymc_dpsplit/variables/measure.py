@@ -34,9 +34,18 @@ ROLES = ("n_clusters", "new_weight", "weights")
 
 
 class OwnedByStep:
-    """Marker of ops whose variables only the step of the mixture `target` may move."""
+    """Marker of ops whose variables only the step of the mixture `target` may move.
+
+    Attributes
+    ----------
+    target : str
+        Name of the mixture.
+    step_name, step_class : str
+        Name that PyMC knows the step by, and its class.
+    """
 
     target: str
+    step_name, step_class = "dpsplit", "DPSplitMerge"
 
 
 def parameter_shapes(component: ComponentFamily, max_clusters: int, n_features: int) -> list[Any]:

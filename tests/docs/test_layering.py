@@ -18,7 +18,7 @@ PACKAGE = "pymc_dpsplit"
 ROOT = Path(__file__).resolve().parents[2]
 
 _PARTS = {"data", "kernels", "components", "moves"}
-_CORE = _PARTS | {"sampler", "variables"}
+_CORE = _PARTS | {"samplers", "sampler", "variables"}
 _FACES = {
     "checkpoint",
     "prior",
@@ -28,6 +28,7 @@ _FACES = {
     "step",
     "estimates",
     "posterior",
+    "topic_model",
 }
 _ALL = _CORE | _FACES | {"pymc_component", "scikit_learn", "demo", "cli", PACKAGE}
 
@@ -38,7 +39,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "kernels": set(),
     "components": {"data", "kernels"},
     "moves": {"components", "kernels"},
-    "sampler": _PARTS,
+    "samplers": {"components", "kernels", "moves"},
+    "sampler": _PARTS | {"samplers"},
+    "topics": _PARTS - {"components"},
     "variables": _PARTS,
     "pymc_component": _PARTS,
     "pymc_hooks": {"variables"},
@@ -47,6 +50,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "finite": {"components", "variables"},
     "mixture": _CORE,
     "step": _CORE | {"pymc_hooks"},
+    "topic_model": _CORE - {"sampler"} | {"topics", "pymc_hooks"},
     "estimates": _CORE,  # they read a model like the step, and neither knows the other
     "posterior": _CORE | {"pymc_hooks", "mixture", "finite", "prior"},
     "scikit_learn": _CORE | {"mixture", "posterior"},
@@ -79,7 +83,9 @@ THIRD_PARTY: dict[str, set[str]] = {
     "kernels": {"numpy", "numba", "llvmlite"},
     "components": _NUMERICS,
     "moves": _NUMERICS,
+    "samplers": {"numpy"},
     "sampler": _NUMERICS,
+    "topics": {"numpy", "scipy"},
     "variables": _FACE,
     "pymc_component": _NUMERICS | {"pymc", "pytensor"},
     "pymc_hooks": _FACE | _ARVIZ,
@@ -87,6 +93,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "prior": {"numpy", "scipy", "xarray"},
     "finite": {"numpy", "pymc", "pytensor"},
     "mixture": _FACE | _ARVIZ,
+    "topic_model": _FACE - {"numba"},
     "step": _FACE | _ARVIZ | {"rich"},  # rich lays out the columns of the progress bar
     "estimates": _NUMERICS | {"pymc"},
     "posterior": _FACE | _ARVIZ | {"matplotlib"},

@@ -52,7 +52,13 @@ def exact_of(name: str) -> np.ndarray:
     return exact_posterior(FAMILIES[name], FAMILIES[name].rows[:, None], _ALPHA)
 
 
-def p_value(name: str, target: sampler.Target, attempts: float, rng: np.random.Generator) -> float:
+def p_value(
+    name: str,
+    target: sampler.Target,
+    attempts: float,
+    rng: np.random.Generator,
+    kernel: str = "exact",
+) -> float:
     """P-value over partitions, number of clusters and co-clustering."""
     exact, n_obs = exact_of(name), len(target.data)
     labels = np.empty((_CHAINS, _QUICK, n_obs), np.int8)
@@ -60,7 +66,7 @@ def p_value(name: str, target: sampler.Target, attempts: float, rng: np.random.G
     for chain in range(_CHAINS):
         state = sampler.start(target, rng)
         for draw in range(-_BURN_IN, _QUICK):
-            state, _ = sampler.advance("exact", target, state, rng, schedule)
+            state, _ = sampler.advance(kernel, target, state, rng, schedule)
             if draw >= 0:
                 labels[chain, draw] = state.labels
     return combine(
@@ -75,6 +81,11 @@ def p_value(name: str, target: sampler.Target, attempts: float, rng: np.random.G
 @pytest.mark.parametrize("name", FAMILIES)
 def test_sampler_keeps_the_posterior(name: str, attempts: float, rng: np.random.Generator) -> None:
     assert p_value(name, target_of(name), attempts, rng) > LEVEL
+
+
+@pytest.mark.parametrize("name", slow_unless("StudentT".__eq__, FAMILIES))
+def test_auxiliary_clusters_keep_the_posterior(name: str, rng: np.random.Generator) -> None:
+    assert p_value(name, target_of(name), 0.0, rng, "neal8") > LEVEL
 
 
 def without(target: sampler.Target, address: Any) -> sampler.Target:

@@ -8,6 +8,7 @@ hyperparameter by NUTS.  The long tests are those of the table in docs/exactness
 import numpy as np
 import pytest
 
+from pymc_dpsplit.samplers.catalogue import SAMPLERS
 from tests.support.compositions import (
     SETTINGS,
     Kernels,
@@ -25,6 +26,7 @@ from tests.support.whole_draws import MUTANTS
 CASES = [(name, row.n_features[-1]) for name, row in FAMILIES.items()]
 _SEED = 20261122
 NORMAL = ("Normal", 1)
+EXACT_SAMPLERS = [name for name, row in SAMPLERS.items() if row.is_exact]
 
 
 @pytest.mark.slow
@@ -33,6 +35,11 @@ NORMAL = ("Normal", 1)
 )
 def test_a_draw_keeps_the_joint_law(case: tuple[str, int]) -> None:
     assert one_step(case, 40, 1500 if case == NORMAL else 250, _SEED).p_value > LEVEL
+
+
+@pytest.mark.parametrize("kernel", slow_unless("jain-neal".__eq__, EXACT_SAMPLERS))
+def test_a_draw_of_a_published_sampler_keeps_the_joint_law(kernel: str) -> None:
+    assert one_step(NORMAL, 40, 600, _SEED, kernel=kernel).p_value > LEVEL
 
 
 @pytest.mark.slow

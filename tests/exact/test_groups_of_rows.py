@@ -34,7 +34,9 @@ from tests.support.statistics import (
 
 ALPHA, N_GROUPS, _CHAINS, _DRAWS = 1.3, 5, 64, 150
 FAMILIES = (("Normal", 1), ("MvNormal", 2), ("Poisson", 2))
+PUBLISHED = ("Jain-Neal", "SAMS", "Neal 8")
 CASES = [(of, move) for of in FAMILIES for move in ("exact kernel", "collapsed", "slice")]
+CASES += [(FAMILIES[0], move) for move in PUBLISHED]
 _SAMPLING: dict[str, Any] = {
     "chains": 4,
     "cores": 1,

@@ -36,7 +36,9 @@ KNOWN = np.array([4, 0, 4, 2, -1, 2, -1, 2])
 N_ITEMS = 5
 FAMILIES = (("Normal", 1), ("MvNormal", 2), ("Poisson", 2))
 _TESTED = ("exact kernel", "collapsed", "slice", "anchored", "informed", "partial scan")
+PUBLISHED = ("Jain-Neal", "SAMS", "Neal 8")
 CASES = [(of, move) for of in FAMILIES for move in _TESTED]
+CASES += [(FAMILIES[0], move) for move in PUBLISHED]
 
 
 def law_of_items(name: str, n_features: int) -> np.ndarray:

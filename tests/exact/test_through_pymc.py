@@ -15,6 +15,7 @@ from scipy.special import gammaln, logsumexp
 import pymc_dpsplit as dps
 from pymc_dpsplit.moves.forward import draw_seating
 from pymc_dpsplit.moves.partition_law import PartitionLaw, log_number_factor
+from pymc_dpsplit.samplers.catalogue import SAMPLERS
 from tests.support import controls
 from tests.support.datasets import DATASETS
 from tests.support.families import component_of, twin_of
@@ -78,6 +79,7 @@ _RUNS = [
     for family, n_features in (("Normal", 1), ("DiagNormal", 2), ("MvNormal", 2))
     for kernel in ("exact", "collapsed")
 ]
+_RUNS += [("Normal", 1, name) for name, row in SAMPLERS.items() if row.is_exact]
 _QUICK = (("MvNormal", 2, "exact"),)
 
 

@@ -51,10 +51,11 @@ def one_step(
     n_replicates: int,
     seed: int,
     mutant: Mutant | None = None,
+    kernel: str = "exact",
 ) -> Comparison:
     """One whole draw from an exact forward draw leaves the joint law as it was."""
     with pytest.MonkeyPatch.context() as monkeypatch:
-        draws = begun(WholeDraws(*case, n_obs, seed), mutant, monkeypatch)
+        draws = begun(WholeDraws(*case, n_obs, seed, kernel), mutant, monkeypatch)
         before, after = np.empty((2, n_replicates, len(STATISTICS)))
         for r in range(n_replicates):
             draws.restart(draws.forward())

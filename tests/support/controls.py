@@ -3,15 +3,25 @@
 Each is a real mistake: the first two are those of published and shipped samplers.
 """
 
+from types import FunctionType
+from typing import Any
+
+import numba
 import numpy as np
 
+from pymc_dpsplit.components.base import predictive_size
 from pymc_dpsplit.kernels.random import draw_key
 from pymc_dpsplit.kernels.streams import new_stream
 from pymc_dpsplit.moves.collapsed.scan import collapsed_sweep
 from pymc_dpsplit.moves.measure import Atoms, break_remainder, draw_measure, no_atoms
-from pymc_dpsplit.moves.partition import apply_merge, apply_split, log_split_ratio
+from pymc_dpsplit.moves.partition import (
+    apply_merge,
+    apply_split,
+    log_split_ratio,
+    members_of,
+)
 from pymc_dpsplit.moves.partition_law import dirichlet_process
-from pymc_dpsplit.moves.split_merge.anchored import decide_for_pair
+from pymc_dpsplit.moves.split_merge.anchored import decide_for_pair, draw_anchors
 from pymc_dpsplit.moves.split_merge.decision import carry_out
 from pymc_dpsplit.moves.split_merge.division import (
     draw_division,
@@ -32,6 +42,10 @@ from pymc_dpsplit.moves.sweep.assignment import (
     weigh,
 )
 from pymc_dpsplit.moves.sweep.tile_labels import Reach
+from pymc_dpsplit.samplers.jain_neal import divide_from_launch, restricted_scan
+from pymc_dpsplit.samplers.neal8 import auxiliary_sweep, fill_auxiliary, redraw_label
+from pymc_dpsplit.samplers.sams import divide_in_sequence
+from pymc_dpsplit.samplers.two_sides import decide_by_ratio, fill_sides, sides_to_reach
 from tests.support.moves import Move, sweep
 
 
@@ -141,6 +155,56 @@ def _mismatched(target, labels, stats, rng):
     return stats
 
 
+def _launched_by_the_division(target, labels, stats, rng):
+    """The move of Jain & Neal, but a merge launches from the division that it removes."""
+    stream = new_stream(np.uint64(draw_key(rng)))
+    anchors = draw_anchors(len(labels), stream)
+    a, b = np.int64(labels[anchors])
+    members = members_of(labels, stats, a, b)
+    goal = sides_to_reach(labels, members, a, b)
+    side, size = goal.copy(), predictive_size(target.prior)
+    sizes, caches = np.zeros(2), np.zeros((2, size))
+    if a == b:
+        log_q = divide_from_launch(target, members, anchors, side, goal, stream)
+    else:
+        fill_sides(target.prior, target.data, members, side, sizes, caches)
+        log_q = restricted_scan(target, members, anchors, side, goal, sizes, caches, stream)
+    log_u = -rng.standard_exponential()
+    decision = decide_by_ratio(target, stats, a, b, members, side, log_q, log_u)
+    return carry_out(labels, stats, decision, np.zeros(4, np.int64))
+
+
+def _merged_without_reverse(target, labels, stats, rng):
+    """Sequentially allocated splits, and merges that take their reverse for certain."""
+    stream = new_stream(np.uint64(draw_key(rng)))
+    anchors = draw_anchors(len(labels), stream)
+    a, b = np.int64(labels[anchors])
+    members = members_of(labels, stats, a, b)
+    side = sides_to_reach(labels, members, a, b)
+    log_q = 0.0
+    if a == b:
+        log_q = divide_in_sequence(target, members, anchors, side, side.copy(), stream)
+    log_u = -rng.standard_exponential()
+    decision = decide_by_ratio(target, stats, a, b, members, side, log_q, log_u)
+    return carry_out(labels, stats, decision, np.zeros(4, np.int64))
+
+
+def _altered(kernel: Any, **changed: Any) -> Any:
+    """Compile the function of a kernel with other functions in the place of some that it calls."""
+    honest = kernel.__wrapped__
+    return numba.njit(FunctionType(honest.__code__, {**honest.__globals__, **changed}))
+
+
+@numba.njit
+def _fill_anew(prior, tile, clusters, n_clusters, is_alone, auxiliary, rng):
+    fill_auxiliary(prior, tile, clusters, n_clusters, False, auxiliary, rng)
+
+
+# Auxiliary clusters among which an observation that was alone does not find its own parameters.
+_forgetful = _altered(
+    auxiliary_sweep, redraw_label=_altered(redraw_label, fill_auxiliary=_fill_anew)
+)
+
 # For tests of its own: few atoms without observations hide it.
 sweep_by_number = sweep(_by_number)
 
@@ -152,4 +216,7 @@ CONTROLS: dict[str, Move] = {
     "unselected merge": sweep(_unselected),
     "doubled concentration": wrong_by(2.0),
     "units chosen by the partition": sweep(_drawn_together),
+    "launch from the division": sweep(_launched_by_the_division),
+    "merge without its reverse": sweep(_merged_without_reverse),
+    "forgotten parameters": sweep(_forgetful),
 }

@@ -18,6 +18,9 @@ from pymc_dpsplit.moves.split_merge.informed import informed_attempt
 from pymc_dpsplit.moves.split_merge.side_by_side import Attempt, attempt_side_by_side, draw_attempts
 from pymc_dpsplit.moves.sweep import threaded_sweep as by_threads
 from pymc_dpsplit.moves.sweep.assignment import next_sweep, slice_sweep
+from pymc_dpsplit.samplers.jain_neal import jain_neal_attempt
+from pymc_dpsplit.samplers.neal8 import auxiliary_sweep
+from pymc_dpsplit.samplers.sams import sams_attempt
 from tests.support.pruned import pruned_sweep
 
 Move = Callable[[sampler.Target, sampler.ChainState, np.random.Generator], sampler.ChainState]
@@ -116,4 +119,7 @@ MOVES: dict[str, Move] = {
     "threaded sweep": threaded_sweep,
     "partial scan": partial_scan,
     "exact kernel": kernel("exact"),
+    "Jain-Neal": attempt(jain_neal_attempt),
+    "SAMS": attempt(sams_attempt),
+    "Neal 8": sweep(auxiliary_sweep),
 }

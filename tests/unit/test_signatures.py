@@ -31,6 +31,7 @@ READERS: dict[str, tuple[str, ...]] = {
 # Public functions that read no trace, or a trace without the model.
 OTHERS = {
     "DPMixture",
+    "HDPTopics",
     "compare_samplers",
     "dp_means",
     "dp_means_penalty",
@@ -42,8 +43,12 @@ OTHERS = {
     "plot_membership",
     "plot_prior_n_clusters",
     "plot_top_words",
+    "plot_topics",
     "plot_trace",
     "prior_n_clusters",
+    "top_words",
+    "topic_perplexity",
+    "topic_words",
 }
 # What other spellings of an argument have been.
 OUTDATED = {"X", "data", "ci", "prob", "n_draws", "n_samples", "seed", "rng", "name"}

@@ -6,10 +6,7 @@ import numpy as np
 
 from pymc_dpsplit.posterior.description.cluster_description import ClusterDescription
 from pymc_dpsplit.posterior.plots.description_axes import cluster_styles, refuse_no_description
-
-_MOST_PANELS = 12
-_ACROSS = 4  # panels
-_WIDTH, _WORD_HEIGHT = 2.6, 0.2  # inches
+from pymc_dpsplit.posterior.plots.word_panels import MOST_PANELS, draw_words, word_panels
 
 
 def plot_top_words(
@@ -66,30 +63,16 @@ def plot_top_words(
     tail = (1 - shown.ci_prob) / 2
     ends = np.quantile(values, [tail, 1 - tail], axis=0)
     mean = values.mean(0)
-    largest = np.argsort(-shown.size.to_numpy(), kind="stable")[:_MOST_PANELS]
+    largest = np.argsort(-shown.size.to_numpy(), kind="stable")[:MOST_PANELS]
     n = len(words)
-    axes = _panels(len(largest), n)
+    axes = word_panels(len(largest), n)
     styles = cluster_styles(shown)
     for ax, r in zip(axes, largest, strict=True):
         color, title = styles[r]
         reach = np.abs(ends[:, r] - mean[r])
-        ax.barh(np.arange(n), mean[r], xerr=reach, color=color, error_kw={"elinewidth": 1})
-        ax.set_yticks(np.arange(n), words.to_numpy()[:, r], fontsize="small")
-        ax.invert_yaxis()
+        bars = {"xerr": reach, "color": color, "error_kw": {"elinewidth": 1}}
+        draw_words(ax, words.to_numpy()[:, r], mean[r], **bars)
         ax.set_title(title, fontsize="small")
     of = f"probability, mean and {100 * shown.ci_prob:.0f} % interval"
     axes[0].figure.supxlabel(of, fontsize="small")
     return axes
-
-
-def _panels(n_panels: int, n: int) -> np.ndarray:
-    # Imported here because it takes longer than the rest of the package.
-    import matplotlib.pyplot as plt
-
-    across = min(n_panels, _ACROSS)
-    up = -(-n_panels // across)
-    size = _WIDTH * across, (_WORD_HEIGHT * n + 0.9) * up
-    axes = plt.subplots(up, across, figsize=size, layout="constrained", squeeze=False)[1].ravel()
-    for ax in axes[n_panels:]:
-        ax.set_visible(False)
-    return axes[:n_panels]

@@ -1,0 +1,80 @@
+"""The samplers of the literature, by the names that users give as ``kernel=``."""
+
+from pymc_dpsplit.components.nonconjugate.compiled_prior import CompiledPrior
+from pymc_dpsplit.kernels.tiles import TILE
+from pymc_dpsplit.moves.cost import visit_cost, work_of
+from pymc_dpsplit.moves.family_moves import KernelForm, typical_size
+from pymc_dpsplit.moves.target import Target
+from pymc_dpsplit.samplers.jain_neal import RESTRICTED_SCANS, iterate_jain_neal
+from pymc_dpsplit.samplers.neal8 import (
+    N_AUXILIARY,
+    iterate_neal8,
+    iterate_nonconjugate_neal8,
+)
+from pymc_dpsplit.samplers.published_sampler import PublishedSampler
+from pymc_dpsplit.samplers.sams import iterate_sams
+
+# Nanoseconds of a density compiled by PyTensor; of another one, and per multiplication in it.
+_COMPILED_DENSITY, _DENSITY, _WORK = 7.0, 0.7, 0.012
+# Densities of a row that slice sampling evaluates per parameter.
+_STEPS_OF_SLICE = 7
+
+
+def _collapsed_cost(target: Target, n_clusters: int) -> float:
+    return target.data.shape[0] * visit_cost(target, n_clusters)
+
+
+def _side_cost(target: Target, n_clusters: int) -> float:
+    """Cost of putting each member of the clusters of an attempt on one of two sides."""
+    return typical_size(target, n_clusters) * visit_cost(target, 1)
+
+
+def _jain_neal_cost(target: Target, n_clusters: int, attempts: float) -> float:
+    scans = (RESTRICTED_SCANS + 1) * _side_cost(target, n_clusters)
+    return _collapsed_cost(target, n_clusters) + attempts * scans
+
+
+def _sams_cost(target: Target, n_clusters: int, attempts: float) -> float:
+    return _collapsed_cost(target, n_clusters) + attempts * _side_cost(target, n_clusters)
+
+
+def _neal8_cost(target: Target, n_clusters: int, _: float) -> float:
+    n_densities, per_density = n_clusters + TILE * N_AUXILIARY, _COMPILED_DENSITY
+    if isinstance(target.prior, CompiledPrior):
+        n_densities += _STEPS_OF_SLICE * len(target.prior.widths)
+    else:
+        per_density = _DENSITY + _WORK * work_of(target.data)
+    return target.data.shape[0] * n_densities * per_density
+
+
+_ALL = (
+    PublishedSampler(
+        name="jain-neal",
+        source="Jain & Neal (2004), J. Comput. Graph. Stat. 13, 158-182",
+        is_exact=True,
+        conjugate=KernelForm(iterate_jain_neal, None),
+        nonconjugate=None,
+        attempts=1,
+        cost=_jain_neal_cost,
+    ),
+    PublishedSampler(
+        name="sams",
+        source="Dahl (2003), technical report, Dept. of Statistics, Univ. of Wisconsin - Madison",
+        is_exact=True,
+        conjugate=KernelForm(iterate_sams, None),
+        nonconjugate=None,
+        attempts=1,
+        cost=_sams_cost,
+    ),
+    PublishedSampler(
+        name="neal8",
+        source="Neal (2000), J. Comput. Graph. Stat. 9, 249-265, algorithm 8",
+        is_exact=True,
+        conjugate=KernelForm(iterate_neal8, None),
+        nonconjugate=KernelForm(iterate_nonconjugate_neal8, None),
+        attempts=0,
+        cost=_neal8_cost,
+    ),
+)
+
+SAMPLERS: dict[str, PublishedSampler] = {sampler.name: sampler for sampler in _ALL}

@@ -1,0 +1,1 @@
+"""Topic models in PyMC: declaration, random variables, and the step."""

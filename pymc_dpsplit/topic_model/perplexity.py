@@ -1,0 +1,139 @@
+"""How well topics predict documents: perplexity by document completion."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from pymc_dpsplit.components.arguments import check_integer, generator_of
+from pymc_dpsplit.data.sparse_rows import SparseRows
+from pymc_dpsplit.kernels.random import draw_key
+from pymc_dpsplit.topic_model.documents import read_documents
+from pymc_dpsplit.topic_model.read_topics import topic_model_name, topic_words
+from pymc_dpsplit.topics.completion import add_completions
+from pymc_dpsplit.topics.corpus import corpus_of
+from pymc_dpsplit.topics.halves import divide_documents
+from pymc_dpsplit.variables.names import names_in
+
+
+def topic_perplexity(
+    idata: xr.DataTree,
+    documents: Any,
+    *,
+    var_name: str | None = None,
+    draws: int = 20,
+    sweeps: int = 12,
+    random_seed: Any = None,
+) -> float:
+    """Return the perplexity of documents that were not sampled, by document completion.
+
+    The tokens of each document are divided in two halves at random.  Given the first half and the
+    topics of a draw, each token of the second half has a probability, which is averaged over
+    draws.  The perplexity is exp(-mean log probability); that of words drawn at random is their
+    number V, and lower is better.
+
+    Parameters
+    ----------
+    idata : DataTree
+        Result of `pm.sample` for a model with `HDPTopics`.
+    documents : array-like or SciPy sparse matrix, shape (J, V)
+        Number of tokens of each word in each document, the words in the order of the model.
+    var_name : str, optional
+        Name of the documents of the model; by default those of the only topic model.
+    draws : int
+        Number of draws to average over, evenly spaced in all chains; all, if there are fewer.
+    sweeps : int
+        Gibbs sweeps over the first halves in each draw, of which the last two thirds are averaged.
+    random_seed : int or numpy.random.Generator, optional
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        With one sentence that names the argument, the fault and the remedy.
+
+    Notes
+    -----
+    The probability is eq. (15.13) of docs/method.md.  A token outside the topics of a draw, in the
+    remainder of the measure or beyond `max_topics`, may be any word, each with probability 1 / V.
+    Perplexities can be compared only if words, division and definition are the same; a fixed seed
+    gives the same division to every trace.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_dpsplit as dps
+    >>> with pm.Model() as model:
+    ...     _ = dps.HDPTopics("w", 1.0, 1.0, 0.1, observed=[[3, 1, 0], [0, 0, 4]])
+    ...     idata = pm.sample(
+    ...         draws=20, tune=20, chains=2, random_seed=1, progressbar=False,
+    ...         compute_convergence_checks=False,
+    ...     )
+    >>> dps.topic_perplexity(idata, [[4, 2, 0]], random_seed=1) < 3
+    True
+    """
+    check_integer("draws", draws, 1)
+    check_integer("sweeps", sweeps, 2)
+    rng = generator_of("random_seed", random_seed)
+    name = topic_model_name(idata, var_name)
+    topics = topic_words(idata, var_name=name)
+    rows = _checked_documents(documents, topics, name)
+    halves = divide_documents(corpus_of(rows), rng)
+    probability = np.zeros(len(halves.words))
+    chosen = _spaced(topics.sizes["chain"], topics.sizes["draw"], draws)
+    alphas: Any = idata["sample_stats"][f"{name}_alpha"]
+    weights: Any = idata["posterior"][f"{name}_weights"]
+    for chain, draw in chosen:
+        one = topics[chain, draw]
+        at = {"chain": one["chain"], "draw": one["draw"]}
+        law = _with_remainder(weights.sel(at).to_numpy(), one.to_numpy())
+        alpha, schedule = float(alphas.sel(at)), (sweeps, sweeps // 3)
+        key = np.uint64(draw_key(rng))
+        add_completions(halves, *law, alpha, schedule, key, probability)
+    logs = np.log(probability[halves.is_second] / len(chosen))
+    return float(np.exp(-logs.mean()))
+
+
+def _checked_documents(documents: Any, topics: xr.DataArray, name: str) -> SparseRows:
+    """Return documents as compressed rows, with the words of the model."""
+    rows = read_documents(documents, "documents")
+    n_words = topics.shape[-1]
+    if rows.shape[1] != n_words:
+        raise ValueError(
+            f"documents has {rows.shape[1]} words, but {name} has {n_words}; give one column for "
+            "each word of the model, in its order."
+        )
+    word, given = str(topics.dims[-1]), names_in(documents).coords[-1]
+    if given is not None and word in topics.coords:
+        own = topics[word].to_numpy()
+        different = np.flatnonzero(np.asarray(given) != own)
+        if len(different):
+            at = different[0]
+            raise ValueError(
+                f"documents has the word {given[at]!r} in column {at}, where {name} has "
+                f"{own[at].item()!r}; order the columns as in the model."
+            )
+    return rows
+
+
+def _spaced(n_chains: int, n_draws: int, wanted: int) -> Sequence[tuple[int, int]]:
+    """Return at most `wanted` pairs (chain, draw), evenly spaced."""
+    n_all = n_chains * n_draws
+    places = np.linspace(0, n_all - 1, min(wanted, n_all)).round().astype(int)
+    return [divmod(int(place), n_draws) for place in places]
+
+
+def _with_remainder(weights: np.ndarray, topics: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the weights (K + 1,) and the topics (V, K + 1) of a draw, the remainder last."""
+    occupied = int((weights > 0).sum())
+    phi = np.empty((topics.shape[1], occupied + 1))
+    phi[:, :-1] = topics[:occupied].T
+    # Probabilities are recorded as float32.
+    phi[:, :-1] /= phi[:, :-1].sum(axis=0)
+    phi[:, -1] = 1.0 / len(phi)
+    shares = np.append(weights[:occupied], max(0.0, 1.0 - weights[:occupied].sum()))
+    return shares / shares.sum(), phi

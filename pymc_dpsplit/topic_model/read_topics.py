@@ -1,0 +1,173 @@
+"""Topics in a trace: the probabilities of words, and the likeliest words."""
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from pymc_dpsplit.components.arguments import check_integer, shown
+from pymc_dpsplit.topic_model.record import TOPIC_PART, WORD_TOTALS, TopicRecord
+
+
+def topic_words(idata: xr.DataTree, *, var_name: str | None = None) -> xr.DataArray:
+    """Return the probabilities of all words in the topics of a trace.
+
+    Topics are large, so a trace holds them for every T-th draw only; T depends on their number and
+    on the vocabulary, and is 1 where both are small.
+
+    Parameters
+    ----------
+    idata : DataTree
+        Result of `pm.sample` for a model with `HDPTopics`.
+    var_name : str, optional
+        Name of the documents; by default those of the only topic model.
+
+    Returns
+    -------
+    DataArray of float32, shape (chain, draw, topic, word)
+        In each draw, topics by decreasing global weight; rows without a topic are 0.  Topic k of
+        one draw need not be topic k of another.
+
+    Raises
+    ------
+    ValueError
+        If the trace has no topics, or too few draws to hold those of one draw.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_dpsplit as dps
+    >>> with pm.Model() as model:
+    ...     _ = dps.HDPTopics("w", 1.0, 1.0, 0.1, observed=[[3, 1, 0], [0, 0, 4]])
+    ...     idata = pm.sample(
+    ...         draws=20, tune=20, chains=2, random_seed=1, progressbar=False,
+    ...         compute_convergence_checks=False,
+    ...     )
+    >>> dps.topic_words(idata).shape
+    (2, 20, 8, 3)
+    """
+    name = topic_model_name(idata, var_name)
+    totals: Any = idata["constant_data"][f"{name}_{WORD_TOTALS}"]
+    weights: Any = idata["posterior"][f"{name}_weights"]
+    parts: Any = idata["sample_stats"][f"{name}_{TOPIC_PART}"]
+    record = TopicRecord(weights.sizes[f"{name}_topic"], totals.size)
+    topics = record.joined(parts.to_numpy())
+    if not topics.shape[1]:
+        raise ValueError(
+            f"idata has {parts.sizes['draw']} draws, but the topics of {name} take "
+            f"{record.n_parts} draws; sample more."
+        )
+    word = str(totals.dims[0])
+    coords = {
+        "chain": parts["chain"],
+        "draw": parts["draw"][:: record.n_parts][: topics.shape[1]],
+        f"{name}_topic": weights[f"{name}_topic"],
+        **({word: totals[word]} if word in totals.coords else {}),
+    }
+    dims = ("chain", "draw", f"{name}_topic", word)
+    return xr.DataArray(topics, coords, dims, name=f"{name}_topic_words")
+
+
+def top_words(
+    idata: xr.DataTree,
+    *,
+    var_name: str | None = None,
+    n: int = 10,
+    chain: int = 0,
+    draw: int = -1,
+) -> xr.Dataset:
+    """Return the likeliest words of each topic in one draw.
+
+    Parameters
+    ----------
+    idata : DataTree
+    var_name : str, optional
+        See `topic_words`.
+    n : int
+        Number of words; all, if there are fewer.
+    chain, draw : int
+        Position of the draw among those that hold topics; by default the last one of the first
+        chain.
+
+    Returns
+    -------
+    Dataset
+        For each topic, by decreasing global weight: ``weight`` (topic), and by decreasing
+        probability ``word`` and ``probability`` (topic, rank).
+
+    Raises
+    ------
+    ValueError
+        If the trace has no topics, or an argument is out of range.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_dpsplit as dps
+    >>> with pm.Model() as model:
+    ...     _ = dps.HDPTopics("w", 1.0, 1.0, 0.1, observed=[[3, 1, 0], [0, 0, 4]])
+    ...     idata = pm.sample(
+    ...         draws=20, tune=20, chains=2, random_seed=1, progressbar=False,
+    ...         compute_convergence_checks=False,
+    ...     )
+    >>> dps.top_words(idata, n=2).sizes["rank"]
+    2
+    """
+    check_integer("n", n, 1)
+    name = topic_model_name(idata, var_name)
+    topics = topic_words(idata, var_name=name)
+    for key, at in {"chain": chain, "draw": draw}.items():
+        length = topics.sizes[key]
+        if not -length <= at < length:
+            raise ValueError(
+                f"{key}={shown(at)} is out of range; give an integer from {-length} to "
+                f"{length - 1}."
+            )
+    chosen = topics[chain, draw]
+    weights = idata["posterior"][f"{name}_weights"].sel(chain=chosen["chain"], draw=chosen["draw"])
+    occupied = int((weights > 0).sum())
+    probabilities = chosen.to_numpy()[:occupied]
+    order = np.argsort(-probabilities, axis=1, kind="stable")[:, :n]
+    names: Any = chosen[chosen.dims[-1]].to_numpy()
+    by_rank = ("topic", "rank")
+    return xr.Dataset(
+        {
+            "weight": ("topic", weights.to_numpy()[:occupied]),
+            "word": (by_rank, names[order]),
+            "probability": (by_rank, np.take_along_axis(probabilities, order, axis=1)),
+        },
+        coords={"topic": np.arange(occupied), "rank": np.arange(order.shape[1])},
+    )
+
+
+def topic_model_name(idata: xr.DataTree, var_name: str | None) -> str:
+    """Return the name of the topic model to read.
+
+    Parameters
+    ----------
+    idata : DataTree
+    var_name : str, optional
+        None for the only one.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ValueError
+        If there is no such model.
+    """
+    stats: Any = idata["sample_stats"] if "sample_stats" in idata.children else {}
+    ending = f"_{TOPIC_PART}"
+    names = [str(of).removesuffix(ending) for of in stats if str(of).endswith(ending)]
+    if var_name is None and len(names) == 1:
+        return names[0]
+    if var_name not in names:
+        given = "no var_name" if var_name is None else f"var_name={shown(var_name)}"
+        known = ", ".join(names) or "none"
+        raise ValueError(
+            f"idata has the topic models {known}, and {given} was given; give a trace of HDPTopics "
+            "and the name of one."
+        )
+    return str(var_name)

@@ -1,0 +1,359 @@
+"""Step method for topics: transfers values between PyMC's point and the chain."""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from pymc.model import Model
+from pymc.pytensorf import compile as compile_function
+from pymc.sampling import mcmc
+from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
+from pymc.step_methods.state import dataclass_state
+from pymc.util import get_random_generator
+
+from pymc_dpsplit.components.arguments import check_integer
+from pymc_dpsplit.kernels.threads import new_pool
+from pymc_dpsplit.moves.slice import slice_draw
+from pymc_dpsplit.pymc_hooks.wrap import wrap
+from pymc_dpsplit.topic_model.lookup import TopicVariables, find_topic_models
+from pymc_dpsplit.topic_model.record import TOPIC_PART, TopicRecord
+from pymc_dpsplit.topics.concentrations import alpha_factor, eta_factor, gamma_factor, log_joint
+from pymc_dpsplit.topics.corpus import corpus_of, document_lengths, expected_tables
+from pymc_dpsplit.topics.documents import log_probability_of_topics
+from pymc_dpsplit.topics.state import Strengths, TopicState, start_topics
+from pymc_dpsplit.topics.sweep import redraw_weights, sweep_topics
+from pymc_dpsplit.topics.word_law import draw_log_topics
+from pymc_dpsplit.variables.concentration import ConcentrationPrior, roots_of
+from pymc_dpsplit.variables.lookup import is_owned, model_of_context
+
+# By default a chain starts from this many topics, or fewer in a small corpus.
+_START_TOPICS, _TOKENS_PER_START = 50, 20
+
+_STATS: dict[str, Any] = {
+    "log_joint": np.float64,
+    "entropy": np.float64,
+    "largest_share": np.float64,
+    "occupied": np.int64,
+    "alpha": np.float64,
+    "gamma": np.float64,
+    "eta": np.float64,
+    "seconds": np.float64,
+}
+
+
+@dataclass_state
+class HDPTopicsState(StepMethodState):
+    """State from which a chain can be continued.
+
+    Attributes
+    ----------
+    labels, word_counts, tables, weights, log_rest
+        The fields of `topics.state.TopicState`; None before the first draw.
+    n_tune, n_done : int
+        Number of tuning draws, and of draws made, tuning included.
+    parts : ndarray of float32, shape (T, P), or None
+        The topics that are being recorded.
+    """
+
+    labels: np.ndarray | None = None
+    word_counts: np.ndarray | None = None
+    tables: np.ndarray | None = None
+    weights: np.ndarray | None = None
+    log_rest: float = 0.0
+    n_tune: int = 0
+    n_done: int = 0
+    parts: np.ndarray | None = None
+
+
+class HDPTopicsStep(BlockedStep):
+    """Step method for the topics of documents: exact sweeps over all tokens.
+
+    PyMC assigns it to every `HDPTopics` automatically; options are passed as
+    ``pm.sample(topics={"threads": 2})``.
+
+    Parameters
+    ----------
+    vars : sequence of variables
+        All variables of one topic model.
+    model : pymc.Model, optional
+        By default the model of the context.
+    rng : numpy.random.Generator or int, optional
+        `pm.sample` passes one for every chain.
+    initial_point : dict, optional
+        Passed by `pm.sample` to every step method.
+    compile_kwargs : dict, optional
+        Arguments for the function that computes the concentrations.
+    blocked : bool
+        Not used: the variables of a topic model always move together.
+    threads : int
+        Number of threads, at most the number of cores.  The draws do not depend on it.
+    iterations : int
+        Sweeps per draw.
+    start_topics : int, optional
+        Number of topics to start from, to which tokens belong at random.  By default 50, or one
+        for every 20 tokens if that is less.
+
+    Notes
+    -----
+    The step also moves each concentration that depends on one scalar variable, with the global
+    weights or the topics summed out.  ``{name}_log_joint`` is eq. (15.11) of docs/method.md.
+
+    Raises
+    ------
+    ValueError
+        If an option is out of range, or the variables are not those of one topic model.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_dpsplit as dps
+    >>> with pm.Model() as model:
+    ...     _ = dps.HDPTopics("w", 1.0, 1.0, 0.1, observed=[[3, 1, 0], [0, 0, 4]])
+    ...     step = dps.HDPTopicsStep(model.free_RVs, start_topics=2)
+    >>> step.name
+    'topics'
+    """
+
+    name = "topics"
+    _state_class = HDPTopicsState
+
+    def __init__(
+        self,
+        vars: Any = None,
+        *,
+        model: Model | None = None,
+        rng: Any = None,
+        initial_point: Any = None,
+        compile_kwargs: dict[str, Any] | None = None,
+        blocked: bool = True,
+        threads: int = 1,
+        iterations: int = 1,
+        start_topics: int | None = None,
+    ) -> None:
+        del blocked
+        model = model_of_context(model)
+        check_integer("threads", threads, 1)
+        check_integer("iterations", iterations, 1)
+        if start_topics is not None:
+            check_integer("start_topics", start_topics, 1)
+        self.topics = _topic_model_of(vars, model)
+        self.vars = [model.rvs_to_values[rv] for rv in self.topics.owned]
+        self.rng = get_random_generator(rng)
+        self.threads, self.iterations, self.start_topics = threads, iterations, start_topics
+        point = model.initial_point() if initial_point is None else initial_point
+        graphs = model.replace_rvs_by_values(list(self.topics.concentrations.values()))
+        options = {"on_unused_input": "ignore", **(compile_kwargs or {})}
+        self._inputs = [str(value.name) for value in model.value_vars]
+        self._evaluate = compile_function(model.value_vars, graphs, **options)
+        self._priors = _priors_to_move(self.topics, model, point)
+        self._corpus = corpus_of(self.topics.rows)
+        self._strengths_at(point)
+        names: dict[str, Any] = {
+            f"{self.topics.name}_{key}": (of, []) for key, of in _STATS.items()
+        }
+        op = self.topics.op
+        self._record = TopicRecord(op.max_topics, op.n_words)
+        length = self._record.part_length
+        row = np.dtype((np.float32, (length,)))
+        names[f"{self.topics.name}_{TOPIC_PART}"] = (row, [length])
+        self.stats_dtypes_shapes = names
+        self.stats_dtypes = [{key: of for key, (of, _) in names.items()}]
+        self._forget()
+
+    def _forget(self) -> None:
+        """Reset the state of the chain."""
+        self.labels: np.ndarray | None = None
+        self.word_counts = self.tables = self.weights = np.empty(0)
+        self.log_rest = 0.0
+        self.n_tune = self.n_done = 0
+        self.parts: np.ndarray | None = None
+        self._pool: ThreadPoolExecutor | None = None
+
+    def setup_chain(self, rng: Any, tune: int, draws: int) -> None:
+        """Reset the state; PyMC calls this at the start of each chain.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+        tune, draws : int
+            Number of tuning draws and of draws kept.
+        """
+        super().setup_chain(rng, tune, draws)
+        self._forget()
+        self.n_tune = tune
+
+    def step(self, point: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], list[Any]]:
+        """Advance the chain by one draw.
+
+        Parameters
+        ----------
+        point : dict
+            Value of every variable; not modified.
+
+        Returns
+        -------
+        point : dict
+        stats : list of one dict
+        """
+        began = time.perf_counter()
+        if self._pool is None:
+            self._pool = new_pool(self.threads)
+        strengths = self._strengths_at(point)
+        state = self._state()
+        floor = 1.0 / expected_tables(document_lengths(self._corpus), strengths.alpha)
+        for left in reversed(range(self.iterations)):
+            state = sweep_topics(self._corpus, state, strengths, floor, self.rng, self._pool)
+            if left:
+                state = redraw_weights(state, strengths.gamma, self.rng)
+        point = self._with_new_concentrations(point, state)
+        strengths = self._strengths_at(point)
+        state = redraw_weights(state, strengths.gamma, self.rng)
+        self.labels, self.word_counts, self.tables, self.weights, self.log_rest = state
+        stats = self._stats(state, strengths)
+        log_words, stats[f"{self.topics.name}_{TOPIC_PART}"] = self._recorded(state, strengths.eta)
+        self.n_done += 1
+        stats[f"{self.topics.name}_seconds"] = time.perf_counter() - began
+        return {**point, **self.topics.point_values(state, log_words)}, [stats]
+
+    def _state(self) -> TopicState:
+        """State of the chain: that of the previous draw, or a new start."""
+        if self.labels is not None:
+            parts: Any = self.labels, self.word_counts, self.tables, self.weights, self.log_rest
+            return TopicState(*parts)
+        n_tokens = int(self._corpus.first_token[-1])
+        fitting = max(1, min(_START_TOPICS, n_tokens // _TOKENS_PER_START))
+        return start_topics(self._corpus, min(self.start_topics or fitting, n_tokens), self.rng)
+
+    def _strengths_at(self, point: dict[str, np.ndarray]) -> Strengths:
+        """Concentrations at a point."""
+        numbers = self._evaluate(*(point[name] for name in self._inputs))
+        strengths = Strengths(*map(float, numbers))
+        for key, value in strengths._asdict().items():
+            if not 0.0 < value < np.inf:
+                raise ValueError(
+                    f"{self.topics.name}: {key} is {value:g} in a draw, but must be positive and "
+                    "finite; give it a prior on the positive numbers."
+                )
+        return strengths
+
+    def _with_new_concentrations(
+        self, point: dict[str, np.ndarray], state: TopicState
+    ) -> dict[str, np.ndarray]:
+        """Slice-sample the variables behind the concentrations, eq. (15.7) and (15.12)."""
+        factors = {
+            "alpha": alpha_factor(self._corpus, state),
+            "gamma": gamma_factor(state),
+            "eta": eta_factor(state),
+        }
+        for key, prior in self._priors.items():
+            evaluate, name, log_factor = prior.given(point), prior.value_name, factors[key]
+
+            def log_density(value: float, evaluate: Any = evaluate, of: Any = log_factor) -> float:
+                log_prior, concentration = evaluate(value)
+                if not (np.isfinite(log_prior) and 0.0 < concentration < np.inf):
+                    return -np.inf
+                return float(log_prior + of(concentration))
+
+            value = slice_draw(log_density, float(point[name]), 1.0, self.rng)
+            point = {**point, name: np.asarray(value, point[name].dtype)}
+        return point
+
+    def _recorded(self, state: TopicState, eta: float) -> tuple[float | None, np.ndarray]:
+        """Sum of the logarithms of the probabilities of words, and what the draw has of them."""
+        place = max(0, self.n_done - self.n_tune) % self._record.n_parts
+        is_kept = self.n_done >= self.n_tune
+        log_phi = None
+        if self.topics.op.eta_varies or (is_kept and place == 0):
+            log_phi = draw_log_topics(self.rng, state.word_counts, eta)
+        if log_phi is not None and place == 0:
+            largest = np.argsort(-state.weights, kind="stable")[: self._record.n_topics]
+            self.parts = self._record.divided(np.exp(log_phi[:, largest].T))
+        part = np.zeros(self._record.part_length, np.float32)
+        if self.parts is not None:
+            part = self.parts[place]
+        return (None if log_phi is None else float(log_phi.sum())), part
+
+    def _stats(self, state: TopicState, strengths: Strengths) -> dict[str, Any]:
+        """Statistics of a draw, except its seconds."""
+        given = self._corpus, state.labels, state.weights, strengths.alpha
+        shares = state.word_counts.sum(axis=0) / len(state.labels)
+        values = {
+            "log_joint": log_joint(log_probability_of_topics(*given), state, strengths.eta),
+            "entropy": -float(np.sum(shares * np.log(shares))),
+            "largest_share": shares.max(),
+            "occupied": len(shares),
+            **strengths._asdict(),
+        }
+        return {f"{self.topics.name}_{key}": value for key, value in values.items()}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the threads, which belong to one process."""
+        return {**self.__dict__, "_pool": None}
+
+    @staticmethod
+    def competence(var: Any, has_grad: bool) -> Competence:
+        """Claim the variables that belong to a topic model, and no others.
+
+        Parameters
+        ----------
+        var : TensorVariable
+        has_grad : bool
+
+        Returns
+        -------
+        Competence
+        """
+        del has_grad
+        return Competence.IDEAL if is_owned(var, HDPTopicsStep.name) else Competence.INCOMPATIBLE
+
+
+def install() -> None:
+    """Make PyMC assign the step automatically, and call it last; a second call has no effect."""
+    if HDPTopicsStep not in mcmc.STEP_METHODS:
+        mcmc.STEP_METHODS.append(HDPTopicsStep)
+    wrap("instantiate_steppers", _ordering, mcmc)
+
+
+def _ordering(instantiate: Callable[..., Any]) -> Callable[..., Any]:
+    def ordered(*args: Any, **kwargs: Any) -> Any:
+        steps = instantiate(*args, **kwargs)
+        if not isinstance(steps, list):
+            return steps
+        # Statistics then describe what is recorded; sorting is stable.
+        return sorted(steps, key=lambda step: isinstance(step, HDPTopicsStep))
+
+    return ordered
+
+
+def _topic_model_of(vars: Any, model: Model) -> TopicVariables:
+    """Return the topic model to which variables belong."""
+    found = find_topic_models(model)
+    given = None if vars is None else {model.values_to_rvs.get(var, var) for var in vars}
+    chosen = [one for one in found.values() if given is None or given & set(one.owned)]
+    if len(chosen) != 1 or (given is not None and given != set(chosen[0].owned)):
+        raise ValueError(
+            f"vars must be all variables of one topic model, of which the model has {len(found)}; "
+            "give those of one HDPTopics, each its own step."
+        )
+    return chosen[0]
+
+
+def _priors_to_move(
+    topics: TopicVariables, model: Model, point: dict[str, np.ndarray]
+) -> dict[str, ConcentrationPrior]:
+    """Return the priors of the concentrations that depend on a scalar variable of their own."""
+    roots = {key: roots_of(graph, model) for key, graph in topics.concentrations.items()}
+    priors = {}
+    for key, graph in topics.concentrations.items():
+        others = set().union(*(of for other, of in roots.items() if other != key))
+        if len(roots[key]) != 1 or roots[key] & others:
+            continue
+        (root,) = roots[key]
+        if not root.ndim and root.dtype.startswith("float"):
+            own = {*topics.owned, topics.rv}
+            priors[key] = prior = ConcentrationPrior(graph, own, model, root, point)
+            # Compiles it, once for all chains.
+            prior.given(point)(float(point[prior.value_name]))
+    return priors

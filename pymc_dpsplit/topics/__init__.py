@@ -1,0 +1,1 @@
+"""Sampler of topics: a hierarchical Dirichlet process of the words of documents."""

@@ -1,0 +1,76 @@
+"""What the concentrations of a topic model depend on.
+
+Each factor is the probability of the state as a function of one concentration, with everything
+summed out that the next draw makes anew.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import scipy
+
+from pymc_dpsplit.moves.partition_law import dirichlet_process, log_number_factor
+from pymc_dpsplit.topics.corpus import Corpus, document_lengths
+from pymc_dpsplit.topics.state import TopicState
+
+LogFactor = Callable[[float], float]
+
+
+def alpha_factor(corpus: Corpus, state: TopicState) -> LogFactor:
+    """Return the log probability of the numbers of tables as a function of alpha, eq. (15.7)."""
+    lengths, times = np.unique(document_lengths(corpus), return_counts=True)
+    n_tables = int(state.tables.sum())
+
+    def log_factor(alpha: float) -> float:
+        return float(n_tables * np.log(alpha) - times @ _log_rising(alpha, lengths))
+
+    return log_factor
+
+
+def gamma_factor(state: TopicState) -> LogFactor:
+    """Return the log probability of K topics of all tables as a function of gamma, eq. (15.7)."""
+    n_topics, n_tables = len(state.tables), int(state.tables.sum())
+
+    def log_factor(gamma: float) -> float:
+        return float(log_number_factor(dirichlet_process(gamma), n_topics, n_tables))
+
+    return log_factor
+
+
+def eta_factor(state: TopicState) -> LogFactor:
+    """Return log p(words | topics), eq. (15.12), as a function of eta."""
+    n_words = state.word_counts.shape[0]
+    sizes = state.word_counts.sum(axis=0)
+    times = np.bincount(state.word_counts.ravel())
+    counts = np.flatnonzero(times[1:]) + 1
+    times = times[counts]
+
+    def log_factor(eta: float) -> float:
+        of_words = times @ _log_rising(eta, counts)
+        return float(of_words - np.sum(_log_rising(n_words * eta, sizes)))
+
+    return log_factor
+
+
+def log_joint(log_topics: float, state: TopicState, eta: float) -> float:
+    """Return the log probability of words and topics given the global weights, eq. (15.11).
+
+    Parameters
+    ----------
+    log_topics : float
+        Log probability of the topics, `log_probability_of_topics`.
+    state : TopicState
+    eta : float
+
+    Returns
+    -------
+    float
+    """
+    return log_topics + eta_factor(state)(eta)
+
+
+def _log_rising(x: float, n: np.ndarray) -> np.ndarray:
+    """Return the log of Gamma(x + n) / Gamma(x)."""
+    gammaln = scipy.special.gammaln
+    risen: np.ndarray = gammaln(x + n) - gammaln(x)
+    return risen

@@ -1,0 +1,195 @@
+"""Parts of the sampler of topics, and what its tests must catch."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from scipy.special import gammaln
+
+from pymc_dpsplit.kernels.jit import COMPILES
+from pymc_dpsplit.kernels.streams import new_stream
+from pymc_dpsplit.moves.tables import draw_n_tables
+from pymc_dpsplit.topics import documents, sweep
+from pymc_dpsplit.topics.alias_tables import look_up, make_alias_tables
+from pymc_dpsplit.topics.documents import log_probability_of_topics
+from pymc_dpsplit.topics.state import Strengths, count_words, start_topics
+from pymc_dpsplit.topics.sweep import redraw_weights, sweep_topics
+from tests.reference.franchise import (
+    all_tables,
+    counts_of,
+    log_law_of_tables,
+    seatings,
+    stirling,
+)
+from tests.support.corpora import CASES, corpus_from, p_value_of, run_chains, tokens_of, truth_of
+from tests.support.statistics import LEVEL, count_test
+
+# --- the truth ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("where", [(0, 0, 1, 1, 1), (0, 1, 2, 0, 1)])
+@pytest.mark.parametrize("concentrations", [(1.0, 1.0), (0.3, 2.5)])
+def test_law_of_tables_adds_up_all_seatings(where, concentrations):
+    prior = seatings(where, *concentrations)
+    assert np.isclose(sum(prior.values()), 1.0)
+    for labels, probability in prior.items():
+        counts = counts_of(np.array(labels), np.array(where))
+        logs = [log_law_of_tables(m, counts, *concentrations) for m in all_tables(counts)]
+        assert np.isclose(np.exp(logs).sum(), probability, rtol=1e-12)
+
+
+# --- parts --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("n", "strength"), [(1, 0.3), (2, 0.3), (5, 2.0), (12, 1e-12), (12, 0.4), (30, 1.5), (20, 30.0)]
+)
+def test_number_of_tables_has_its_law(n, strength):
+    m = np.arange(n + 1)
+    log_law = np.array([np.log(float(stirling(n, int(k))) or np.nan) for k in m])
+    log_law = log_law + m * np.log(strength) + gammaln(strength) - gammaln(strength + n)
+    law = np.where(np.isnan(log_law), 0.0, np.exp(log_law))
+    assert np.isclose(law.sum(), 1.0)
+    stream = new_stream(np.uint64(11 * n))
+    draws = np.array([draw_n_tables(stream, n, strength) for _ in range(2560)]).reshape(64, -1)
+    if law.max() > 1.0 - 1e-9:
+        assert np.all(draws == law.argmax())
+    else:
+        assert count_test(draws, law) > LEVEL
+
+
+def test_jumps_need_few_random_numbers():
+    stream = new_stream(np.uint64(3))
+    assert draw_n_tables(stream, 10**9, 0.5) < 60
+    assert stream[1] < 200
+
+
+def test_alias_tables_hold_the_masses():
+    rng = np.random.default_rng(2)
+    phi = rng.dirichlet(np.full(6, 0.1), size=7).T.copy()
+    phi[2] = 0.0
+    prior_counts = rng.gamma(0.5, size=7)
+    topics = np.array([5, 0, 3, 6], np.int32)
+    tables = make_alias_tables(topics, prior_counts, phi)
+    masses = prior_counts[topics] * phi[:, topics]
+    assert np.allclose(tables.total, masses.sum(axis=1))
+    for word in (0, 1, 3, 4, 5):
+        held = np.zeros(7)
+        np.add.at(held, topics, tables.keep[word] / 4.0)
+        np.add.at(held, tables.other[word], (1.0 - tables.keep[word]) / 4.0)
+        assert np.allclose(held[topics], masses[word] / masses[word].sum())
+        assert look_up(tables, word, 1.0) in topics
+
+
+def example(n_documents: int, seed: int):
+    rng = np.random.default_rng(seed)
+    return corpus_from(rng.poisson(0.7, (n_documents, 9)) * (rng.random((n_documents, 1)) < 0.9))
+
+
+def swept(n_threads: int, floor: float = 0.05):
+    """A state after three sweeps."""
+    corpus, rng = example(40, 5), np.random.default_rng(1)
+    state, strengths = start_topics(corpus, 6, rng), Strengths(1.2, 2.0, 0.3)
+    with ThreadPoolExecutor(n_threads) as threads:
+        for _ in range(3):
+            pool = threads if n_threads > 1 else None
+            state = sweep_topics(corpus, state, strengths, floor, rng, pool)
+            state = redraw_weights(state, strengths.gamma, rng)
+    return corpus, state
+
+
+def test_draws_do_not_depend_on_threads():
+    (_, one), (_, two) = swept(1), swept(2)
+    for alone, shared in zip(one, two, strict=True):
+        assert np.array_equal(alone, shared)
+
+
+def test_state_agrees_with_its_labels():
+    corpus, state = swept(1)
+    n_topics = len(state.weights)
+    assert set(state.labels) == set(range(n_topics))
+    assert np.array_equal(state.word_counts, count_words(corpus, state.labels, n_topics))
+    assert np.all(state.tables >= 1)
+    assert np.all(state.tables <= state.word_counts.sum(axis=0))
+    assert np.isclose(state.weights.sum() + np.exp(state.log_rest), 1.0)
+
+
+def test_log_probability_of_topics_follows_its_formula():
+    corpus, state = swept(1)
+    where, _ = tokens_of(corpus)
+    counts = np.zeros((len(corpus.indptr) - 1, len(state.weights)), int)
+    np.add.at(counts, (where, state.labels), 1)
+    lengths, alpha = counts.sum(axis=1), 1.2
+    strengths = alpha * state.weights
+    expected = np.sum(gammaln(alpha) - gammaln(alpha + lengths))
+    expected += np.sum(gammaln(strengths + counts) - gammaln(strengths))
+    found = log_probability_of_topics(corpus, state.labels, state.weights, alpha)
+    assert np.isclose(found, expected)
+
+
+@pytest.mark.parametrize("strengths", [(1e-3, 1e-3, 1e-3), (50.0, 30.0, 20.0), (1.0, 1e-8, 0.1)])
+def test_extreme_concentrations(strengths):
+    corpus, rng = example(8, 3), np.random.default_rng(4)
+    state = start_topics(corpus, 3, rng)
+    for _ in range(3):
+        state = sweep_topics(corpus, state, Strengths(*strengths), 0.01, rng)
+        state = redraw_weights(state, strengths[1], rng)
+    assert np.all(np.isfinite(state.weights))
+    assert np.isfinite(state.log_rest)
+    assert state.word_counts.sum() == corpus.first_token[-1]
+
+
+# --- sweeps that are wrong on purpose -----------------------------------------------------
+
+
+def _one_table_for_each(stream, n, strength):
+    return 1
+
+
+def _as_many_tables_as_tokens(stream, n, strength):
+    return n
+
+
+def _mean_weights(rng, n_tables, gamma):
+    total = n_tables.sum() + gamma
+    return n_tables / total, float(np.log(gamma / total))
+
+
+def _no_sticks(rng, law, log_rest, log_floor):
+    return np.empty(0), log_rest
+
+
+def _tables_of_other_topics(topics, prior_counts, phi):
+    return make_alias_tables(topics, prior_counts, np.full_like(phi, 1.0 / len(phi)))
+
+
+def _no_factor(height, weight, floor):
+    return 1.0
+
+
+BROKEN = {
+    "one table for each document and topic": (documents, "draw_n_tables", _one_table_for_each),
+    "as many tables as tokens": (documents, "draw_n_tables", _as_many_tables_as_tokens),
+    "weights at their mean": (sweep, "draw_global_weights", _mean_weights),
+    "no new topics": (sweep, "break_global_remainder", _no_sticks),
+    "stale alias tables": (sweep, "make_alias_tables", _tables_of_other_topics),
+    "slices without their factor": (documents, "slice_ratio", _no_factor),
+}
+ALWAYS = {"weights at their mean", "no new topics", "stale alias tables"}  # called from Python
+
+
+def p_value(floor: float) -> float:
+    return p_value_of(run_chains(CASES["c33"], floor, (8, 200), 7), truth_of(CASES["c33"]))
+
+
+def test_correct_sweep_passes():
+    assert p_value(0.3) > LEVEL
+
+
+@pytest.mark.control
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_sweep_is_caught(name, monkeypatch):
+    if COMPILES and name not in ALWAYS:
+        pytest.skip("compiled kernels hold the functions that they call")
+    monkeypatch.setattr(*BROKEN[name])
+    assert p_value(0.3) < LEVEL
