@@ -1,8 +1,8 @@
 """Control of the mixing benchmarks: collapsed Gibbs (Neal 2000, algorithm 3) and nothing else.
 
 Normal clusters with a normal-inverse-Wishart prior, in any number of dimensions, as fast as we know
-how: a sampler that a page of ours may be compared with.  It shares the vector forms of exp and log
-with the package and no other code.
+how: a sampler that a page of ours may be compared with.  It shares the vector code over clusters
+with the package, as plain numba is slower, and nothing else.
 
 Clusters are in blocks of eight: number r of cluster k is element (k // 8 * height + r) * 8 + k % 8
 of a flat table, so that the triangular solve, the logarithm and the exponential run over eight
@@ -26,11 +26,12 @@ import numpy as np
 from numba import njit
 
 from benchmarks.workloads import Workload
-from pymc_dpsplit.kernels.exponential import LOG2E, exp2_plainly
+from pymc_dpsplit.kernels.cluster_blocks import fill_squared_solves, fill_student
+from pymc_dpsplit.kernels.cluster_choice import choose_position
+from pymc_dpsplit.kernels.cluster_table import WIDE
 from pymc_dpsplit.kernels.jit import COMPILES, OPTIONS
-from pymc_dpsplit.kernels.logarithm import log_plainly
+from pymc_dpsplit.kernels.views import row_of
 
-_WIDE = 8
 # Below this share of the determinant that a row leaves, its cluster is computed anew without it.
 _LEAST_LEFT = 1e-8
 # Sweeps after which everything is computed anew, against rounding.
@@ -101,24 +102,24 @@ def _tabulate(control, clusters, k):  # type: ignore[no-untyped-def]
     """Write the numbers of cluster k into the table."""
     d, table, n = control.mu0.shape[0], clusters.table, clusters.size[k]
     mean, factor = clusters.mean[k], clusters.factor[k]
-    at = k // _WIDE * control.height * _WIDE + k % _WIDE
+    at = k // WIDE * control.height * WIDE + k % WIDE
     c, product = control.constant[int(n)], 1.0
     for j in range(d):
-        table[at + j * _WIDE] = mean[j]
-        table[at + (d + j) * _WIDE] = 1.0 / factor[j, j]
+        table[at + j * WIDE] = mean[j]
+        table[at + (d + j) * WIDE] = 1.0 / factor[j, j]
         product *= factor[j, j]
         if not 1e-100 < product < 1e100:
             c -= math.log(product)
             product = 1.0
-    at += 2 * d * _WIDE
+    at += 2 * d * WIDE
     for e in range(d):
         for j in range(e + 1, d):
             table[at] = factor[j, e] / factor[j, j]
-            at += _WIDE
+            at += WIDE
     kappa_n = control.kappa0 + n
     table[at] = c - math.log(product)
-    table[at + _WIDE] = kappa_n / (kappa_n + 1.0)
-    table[at + 2 * _WIDE] = 0.5 * (control.nu0 + n + 1.0)
+    table[at + WIDE] = kappa_n / (kappa_n + 1.0)
+    table[at + 2 * WIDE] = 0.5 * (control.nu0 + n + 1.0)
 
 
 @_compiled
@@ -204,27 +205,9 @@ def _remove(control, labels, i, k, clusters, gap):  # type: ignore[no-untyped-de
 @_compiled
 def _fill_masses(control, i, n_clusters, clusters, gap, squared, mass):  # type: ignore[no-untyped-def]
     """Write squared distances and log masses of row i under all clusters as they are."""
-    d, height, table, rows = control.mu0.shape[0], control.height, clusters.table, control.rows
-    for first in range(0, n_clusters, _WIDE):
-        at = first * height
-        for j in range(d):
-            x = rows[i, j]
-            for t in range(_WIDE):
-                to = at + j * _WIDE + t
-                gap[j * _WIDE + t] = (x - table[to]) * table[to + d * _WIDE]
-        for t in range(_WIDE):
-            squared[first + t] = 0.0
-        at += 2 * d * _WIDE
-        for e in range(d):
-            for t in range(_WIDE):
-                squared[first + t] += gap[e * _WIDE + t] * gap[e * _WIDE + t]
-            for j in range(e + 1, d):
-                for t in range(_WIDE):
-                    gap[j * _WIDE + t] -= table[at + t] * gap[e * _WIDE + t]
-                at += _WIDE
-        for t in range(_WIDE):
-            grown = 1.0 + table[at + _WIDE + t] * squared[first + t]
-            mass[first + t] = table[at + t] - table[at + 2 * _WIDE + t] * log_plainly(grown)
+    height, table = control.height, clusters.table
+    fill_squared_solves(table, height, row_of(control.rows, i), n_clusters, gap, squared)
+    fill_student(table, height, height - 3, squared, n_clusters, mass)
 
 
 @_compiled
@@ -249,32 +232,9 @@ def _log_mass_without(control, labels, i, k, squared, clusters):  # type: ignore
         return (
             control.constant[int(n) - 1] - log_diagonal - 0.5 * (control.nu0 + n) * math.log(grown)
         )
-    at = k // _WIDE * control.height * _WIDE + k % _WIDE + (control.height - 3) * _WIDE
+    at = k // WIDE * control.height * WIDE + k % WIDE + (control.height - 3) * WIDE
     with_all = clusters.table[at] - control.constant[int(n)]
     return control.constant[int(n) - 1] + with_all + 0.5 * (control.nu0 + n - 1.0) * math.log(left)
-
-
-@_compiled
-def _choose(mass, n, u):  # type: ignore[no-untyped-def]
-    """The position that a uniform selects by log masses, of which n, a multiple of eight, count."""
-    highest = mass[0]
-    for p in range(1, n):
-        highest = mass[p] if mass[p] > highest else highest
-    total = 0.0
-    for first in range(0, n, _WIDE):
-        for t in range(_WIDE):
-            mass[first + t] = exp2_plainly((mass[first + t] - highest) * LOG2E)
-        total += ((mass[first] + mass[first + 1]) + (mass[first + 2] + mass[first + 3])) + (
-            (mass[first + 4] + mass[first + 5]) + (mass[first + 6] + mass[first + 7])
-        )
-    target, running, last = u * total, 0.0, 0
-    for p in range(n):
-        running += mass[p]
-        if mass[p] > 1e-300:
-            last = p
-            if target < running:
-                break
-    return last
 
 
 @_compiled
@@ -289,9 +249,9 @@ def _refresh(control, labels, n_slots, clusters):  # type: ignore[no-untyped-def
 def _close(control, k, clusters):  # type: ignore[no-untyped-def]
     """Empty cluster k; until a new cluster takes the number, no row joins it."""
     clusters.size[k] = 0.0
-    at = k // _WIDE * control.height * _WIDE + k % _WIDE + (control.height - 3) * _WIDE
+    at = k // WIDE * control.height * WIDE + k % WIDE + (control.height - 3) * WIDE
     table = clusters.table
-    table[at], table[at + _WIDE], table[at + 2 * _WIDE] = _NONE, 0.0, 0.0
+    table[at], table[at + WIDE], table[at + 2 * WIDE] = _NONE, 0.0, 0.0
 
 
 @_compiled
@@ -310,7 +270,8 @@ def _open(n_slots, empty, clusters):  # type: ignore[no-untyped-def]
 def _sweep(control, labels, n_slots, clusters, empty, log_alpha, rng):  # type: ignore[no-untyped-def]
     """Redraw every label; returns the number of slots, some of them empty, and the clusters."""
     d, capacity = control.mu0.shape[0], clusters.size.shape[0]
-    gap, squared, mass = np.empty(d * _WIDE), np.empty(capacity), np.empty(capacity)
+    gap, even = np.empty(d * WIDE), np.zeros(capacity)
+    squared, mass = np.empty(capacity), np.empty(capacity)
     for i in range(labels.shape[0]):
         own = labels[i]
         _fill_masses(control, i, n_slots, clusters, gap, squared, mass)
@@ -321,10 +282,10 @@ def _sweep(control, labels, n_slots, clusters, empty, log_alpha, rng):  # type: 
             mass[own] = _log_mass_without(control, labels, i, own, squared[own], clusters)
             mass[n] = log_new
             n += 1
-        while n % _WIDE:
+        while n % WIDE:
             mass[n] = _NONE
             n += 1
-        k = _choose(mass, n, rng.random())
+        k = choose_position(mass, even, n, rng.random())
         if k == own:
             continue
         if k == n_slots:
@@ -341,7 +302,7 @@ def _sweep(control, labels, n_slots, clusters, empty, log_alpha, rng):  # type: 
         if n_slots + 1 >= capacity:
             clusters = _grown(control, clusters)
             capacity = clusters.size.shape[0]
-            squared, mass = np.empty(capacity), np.empty(capacity)
+            squared, mass, even = np.empty(capacity), np.empty(capacity), np.zeros(capacity)
     while clusters.size[n_slots - 1] == 0.0:
         n_slots -= 1
     return n_slots, clusters
@@ -360,7 +321,7 @@ def _draw_log_alpha(log_alpha, n_clusters, n_rows, shape, rate, rng):  # type: i
 @_compiled
 def _run(control, labels, alpha, shape, rate, n_sweeps, thin, rng):  # type: ignore[no-untyped-def]
     n_slots, n_rows = int(labels.max()) + 1, labels.shape[0]
-    clusters = _empty(control, (2 * n_slots // _WIDE + 2) * _WIDE)
+    clusters = _empty(control, (2 * n_slots // WIDE + 2) * WIDE)
     empty = _empty(control, 1)
     _gather(control, np.ones(n_rows, labels.dtype), 0, -1, empty)
     kept = np.empty((n_sweeps // thin, n_rows), labels.dtype)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_dpsplit.components import base
+from pymc_dpsplit.components import base, collapsed
 from pymc_dpsplit.kernels.tiles import TILE
 from pymc_dpsplit.kernels.views import columns_of, part_of
 
@@ -141,3 +141,23 @@ def _log_predictive(prior, data, i, cache):
     first = base.log_predictive(prior.first, columns_of(data, 0, n_first), i, cache_first)
     other_columns = columns_of(data, n_first, n_other)
     return first + base.log_predictive(prior.other, other_columns, i, cache_other)
+
+
+@base.implements(collapsed.log_predictive_without, PairPrior)
+def _log_predictive_without(prior, data, i, cache, spare):
+    n_first, n_other = prior.n_first, data.shape[1] - prior.n_first
+    size_first, size_other = base.predictive_size(prior.first), base.predictive_size(prior.other)
+    first = collapsed.log_predictive_without(
+        prior.first,
+        columns_of(data, 0, n_first),
+        i,
+        part_of(cache, 0, size_first),
+        part_of(spare, 0, size_first),
+    )
+    return first + collapsed.log_predictive_without(
+        prior.other,
+        columns_of(data, n_first, n_other),
+        i,
+        part_of(cache, size_first, size_other),
+        part_of(spare, size_first, size_other),
+    )

@@ -12,9 +12,10 @@ from llvmlite import ir
 from numba.core import types
 
 from pymc_dpsplit.kernels.jit import compiled_form_of, jitted_inlined
+from pymc_dpsplit.kernels.lanes import Lanes
 
 _LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
-_L1, _L2, _L3, _L4, _L5, _L6, _L7 = (
+_L = (
     6.666666666666735130e-01,
     3.999999999940941908e-01,
     2.857142874366239149e-01,
@@ -23,6 +24,7 @@ _L1, _L2, _L3, _L4, _L5, _L6, _L7 = (
     1.531383769920937332e-01,
     1.479819860511658591e-01,
 )
+_L1, _L2, _L3, _L4, _L5, _L6, _L7 = _L
 _ROOT_OF_HALF = 0x3FE6A09E667F3BCD  # its bits
 _ONE = 0x3FF0000000000000  # the bits of 1
 _TWO52, _BIAS = 0x4330000000000000, 4503599627370496.0 + 1023.0  # the bits of 2^52; and 2^52 + 1023
@@ -96,3 +98,36 @@ def log_plainly(x):
     p = p * z + _L1
     half = 0.5 * f * f
     return e * _LN2_HIGH - ((half - (s * (half + p * z) + e * _LN2_LOW)) - f)
+
+
+def write_log(lanes: Lanes, x: Any) -> Any:
+    """Write the code of `log_plainly` for a vector.
+
+    Parameters
+    ----------
+    lanes : Lanes
+    x : LLVM value
+        Vector of float64.
+
+    Returns
+    -------
+    LLVM value
+    """
+    builder = lanes.builder
+    bits = builder.bitcast(x, lanes.ints)
+    bits = builder.add(bits, lanes.int_constant(_ONE - _ROOT_OF_HALF))
+    biased = builder.lshr(bits, lanes.int_constant(52))
+    biased = builder.bitcast(builder.or_(biased, lanes.int_constant(_TWO52)), lanes.floats)
+    e = builder.fsub(biased, lanes.constant(_BIAS))
+    reduced = builder.and_(bits, lanes.int_constant(_MANTISSA))
+    reduced = builder.bitcast(builder.add(reduced, lanes.int_constant(_ROOT_OF_HALF)), lanes.floats)
+    f = builder.fsub(reduced, lanes.constant(1.0))
+    s = builder.fdiv(f, builder.fadd(lanes.constant(2.0), f))
+    z = builder.fmul(s, s)
+    p = lanes.constant(_L[-1])
+    for coefficient in _L[-2::-1]:
+        p = lanes.fma(p, z, lanes.constant(coefficient))
+    half = builder.fmul(lanes.constant(0.5), builder.fmul(f, f))
+    low = lanes.fma(s, lanes.fma(p, z, half), builder.fmul(e, lanes.constant(_LN2_LOW)))
+    rest = builder.fsub(builder.fsub(half, low), f)
+    return lanes.fma(e, lanes.constant(_LN2_HIGH), builder.fneg(rest))

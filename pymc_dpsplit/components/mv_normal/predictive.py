@@ -3,13 +3,21 @@
 Layout of a cache: log predictive normaliser, n, log of the factor by which removals since the last
 `fill_predictive` have reduced the determinant of the Cholesky factor, posterior mean (D), Cholesky
 factor of psi_n (D x D), scratch (D).
+
+Layout of the table, per cluster: posterior mean (D); inverse diagonal of the Cholesky factor (D);
+its elements below the diagonal, by columns, each over the diagonal element of its row; then c, f
+and h of the log predictive c - h log(1 + f q), q the squared distance under the factor; and the c
+that the cluster would have with its determinant and one observation less.
 """
 
 import math
 
-from pymc_dpsplit.components import base
+from pymc_dpsplit.components import base, collapsed
 from pymc_dpsplit.components.mv_normal.family import MvNormalPrior
-from pymc_dpsplit.kernels.jit import jitted
+from pymc_dpsplit.kernels.cluster_blocks import fill_squared_solves, fill_student
+from pymc_dpsplit.kernels.cluster_table import WIDE, place_of
+from pymc_dpsplit.kernels.digits import LEAST_KEPT
+from pymc_dpsplit.kernels.jit import jitted, jitted_copied
 from pymc_dpsplit.kernels.linalg import (
     add_rank_one,
     log_diagonal_sum,
@@ -17,8 +25,12 @@ from pymc_dpsplit.kernels.linalg import (
     squared_solve,
 )
 from pymc_dpsplit.kernels.normal_wishart import fill_posterior
+from pymc_dpsplit.kernels.special import log_rising_by_halves
+from pymc_dpsplit.kernels.views import part_of
 
 _LOG_PI = math.log(math.pi)
+# If downdates reduce the determinant of the factor by more than this, half of its digits are lost.
+_LOG_DIGITS = 0.5 * math.log(LEAST_KEPT)
 
 
 @base.implements(base.predictive_size, MvNormalPrior)
@@ -34,18 +46,20 @@ def _factor_in(cache, n_features):
 
 
 @jitted
+def _log_norm_of_size(prior, n):
+    """Part of the log normaliser of the Student t predictive that depends on n alone."""
+    n_features = prior.mu0.shape[0]
+    kappa_n = prior.kappa0 + n
+    freedom = prior.nu0 + n - n_features + 1.0
+    log_scale = _LOG_PI + math.log((kappa_n + 1.0) / kappa_n)
+    return log_rising_by_halves(0.5 * freedom, n_features) - 0.5 * n_features * log_scale
+
+
+@jitted
 def _refresh_normaliser(prior, cache):
     """Recompute the normaliser of the Student t predictive from n and the factor of psi_n."""
-    n_features = prior.mu0.shape[0]
-    kappa_n = prior.kappa0 + cache[1]
-    freedom = prior.nu0 + cache[1] - n_features + 1.0
-    factor = _factor_in(cache, n_features)
-    cache[0] = (
-        math.lgamma(0.5 * (freedom + n_features))
-        - math.lgamma(0.5 * freedom)
-        - 0.5 * n_features * (_LOG_PI + math.log((kappa_n + 1.0) / kappa_n))
-        - log_diagonal_sum(factor)
-    )
+    factor = _factor_in(cache, prior.mu0.shape[0])
+    cache[0] = _log_norm_of_size(prior, cache[1]) - log_diagonal_sum(factor)
 
 
 @base.implements(base.fill_predictive, MvNormalPrior)
@@ -99,10 +113,6 @@ def _cache_remove(prior, data, i, cache):
     return sound
 
 
-# If downdates reduce the determinant of the factor by more than this, half of its digits are lost.
-_LOG_DIGITS = math.log(1e-4)
-
-
 @base.implements(base.log_predictive, MvNormalPrior)
 def _log_predictive(prior, data, i, cache):
     """Return the Student t log predictive density, eq. (7.8)."""
@@ -114,3 +124,60 @@ def _log_predictive(prior, data, i, cache):
     factor = _factor_in(cache, n_features)
     squared = squared_solve(factor, gap) * kappa_n / (kappa_n + 1.0)
     return cache[0] - 0.5 * (prior.nu0 + cache[1] + 1.0) * math.log1p(squared)
+
+
+@base.implements(collapsed.table_height, MvNormalPrior)
+def _table_height(prior):
+    n_features = prior.mu0.shape[0]
+    return 4 + 2 * n_features + n_features * (n_features - 1) // 2
+
+
+@base.implements(collapsed.tabulate, MvNormalPrior)
+def _tabulate(prior, cache, table, p):
+    n_features, n = prior.mu0.shape[0], cache[1]
+    factor = _factor_in(cache, n_features)
+    at = place_of(collapsed.table_height(prior), p)
+    for d in range(n_features):
+        table[at + d * WIDE] = cache[3 + d]
+        table[at + (n_features + d) * WIDE] = 1.0 / factor[d, d]
+    inverse = at + n_features * WIDE
+    at += 2 * n_features * WIDE
+    for e in range(n_features):
+        for d in range(e + 1, n_features):
+            table[at] = factor[d, e] * table[inverse + d * WIDE]
+            at += WIDE
+    kappa_n = prior.kappa0 + n
+    table[at] = cache[0]
+    table[at + WIDE] = kappa_n / (kappa_n + 1.0)
+    table[at + 2 * WIDE] = 0.5 * (prior.nu0 + n + 1.0)
+    norms = _log_norm_of_size(prior, n - 1.0) - _log_norm_of_size(prior, n)
+    table[at + 3 * WIDE] = cache[0] + norms
+
+
+@jitted_copied
+def _log_predictive_of_rest(prior, n, squared, log_norm):
+    """Log predictive of an observation given the other n - 1 of its cluster, eq. (4.2).
+
+    `squared` is its squared distance under the factor with the observation in it, from which the
+    determinant lemma gives the determinant without it.
+    """
+    kappa_n = prior.kappa0 + n
+    left = 1.0 - squared * kappa_n / (kappa_n - 1.0)
+    if not left > LEAST_KEPT:
+        return math.nan
+    return log_norm + 0.5 * (prior.nu0 + n - 1.0) * math.log(left)
+
+
+@base.implements(collapsed.fill_log_predictives, MvNormalPrior)
+def _fill_log_predictives(prior, data, i, clusters, n, own, out):
+    d, height, table = prior.mu0.shape[0], collapsed.table_height(prior), clusters.table
+    solved, row = part_of(clusters.scratch, 0, d * WIDE), part_of(clusters.scratch, d * WIDE, d)
+    for j in range(d):
+        row[j] = data[i, j] - prior.shift[j]
+    fill_squared_solves(table, height, row, n, solved, out)
+    squared = out[own] if own >= 0 else 0.0
+    fill_student(table, height, height - 4, out, n, out)
+    if own < 0:
+        return math.nan
+    log_norm = table[place_of(height, own) + (height - 1) * WIDE]
+    return _log_predictive_of_rest(prior, clusters.sizes[own], squared, log_norm)
