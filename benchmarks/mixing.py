@@ -108,7 +108,7 @@ def sample(case: Case, workload: Workload, seed: int = 1, by_partitions: bool = 
             nonlocal watching
             now = time.process_time()
             at.append(now - watching)
-            if by_partitions and not given["draw"].tuning:
+            if by_partitions and step.labels is not None and not given["draw"].tuning:
                 partitions.append(step.labels.astype(np.int16))
             watching += time.process_time() - now
 
