@@ -30,6 +30,7 @@ from pymc_dpsplit.variables.hyperparameters import (
     foreign_rvs,
     refuse_foreign_rvs,
 )
+from pymc_dpsplit.variables.max_clusters import checked_max_clusters
 from pymc_dpsplit.variables.measure import ROLES
 from pymc_dpsplit.variables.names import Names, names_in
 from pymc_dpsplit.variables.observed import (
@@ -46,15 +47,8 @@ from pymc_dpsplit.variables.shared_labels import (
     register_shared_labels,
 )
 
-# Default number of rows recorded per draw: its range, and the bytes that the rows may take.
-_LEAST_ROWS, _MOST_ROWS = 10, 64
-_BYTES_PER_DRAW = 2**18
-# More than any draw needs, where the number of rows that there will be is not known.
-_MOST_BYTES = 2**28
 # Labels are numbered in int32.
 _MOST_OBSERVATIONS = np.iinfo(np.int32).max
-# The same if other variables depend on every cluster, so that all must be recorded.
-_LEAST_ROWS_NEEDED, _BYTES_PER_DRAW_NEEDED = 128, 2**15
 
 
 def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
@@ -65,6 +59,7 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
     observed: Any = None,
     groups: Any = None,
     counts: Any = None,
+    labels: Any = None,
     dims: str | Sequence[str] | None = None,
     shape: int | Sequence[int] | None = None,
     max_clusters: int | None = None,
@@ -104,6 +99,10 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
         sizes, weights and ``{name}_labels`` are; these have the dimension ``{name}_group``.
     counts : array-like of int, shape (N,), optional
         Whole numbers from 1: row i stands for ``counts[i]`` equal rows with one label.
+    labels : array-like of int, shape (N,), optional
+        Known labels, -1 where unknown: rows with the same known label are in one cluster in every
+        draw.  Rows with different known labels may be in one cluster too; nothing keeps them apart.
+        Unlike with `groups`, every row is an observation of the process.
     dims : str or sequence of str, optional
         Names of the dimensions of `observed`, or of the latent variable.  Parameters share the
         dimension of features; by default it is ``{name}_feature``.  Names of the columns and rows
@@ -152,6 +151,11 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
     group.  New rows of `predict` and `density` are each a group of their own.  See docs/method.md,
     eq. (7.47)-(7.50).
 
+    With `labels` the posterior is that of the mixture of all rows, given that rows of a known label
+    are together; that they are is evidence on alpha.  `sample_labels` gives labels of rows.  `loo`
+    and `pm.compute_log_likelihood` give one value for the rows of a label, and one for each other
+    row.  What groups need, labels need; rows cannot be drawn, see `predict`.
+
     For leave-one-out cross-validation see `loo`.  `pm.compute_log_likelihood` computes one value
     for each row that has an observed entry, and leaves other rows out.  The checks of ArviZ that
     compare single entries, such as `az.loo_pit`, take one feature at a time, and the rows that
@@ -177,6 +181,14 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
     ...     x = dps.DPMixture("x", alpha, dps.Normal(0, 0.1, 2, 1), observed=[0.0, 0.1, 5.0])
     >>> [rv.name for rv in model.free_RVs]
     ['alpha', 'x_n_clusters', 'x_new_weight', 'x_weights', 'x_mu', 'x_sigma']
+
+    The first and the last row are known to belong together:
+
+    >>> with pm.Model() as model:
+    ...     rows, known = [0.0, 0.1, 5.0], [0, -1, 0]
+    ...     x = dps.DPMixture("x", 1.0, dps.Normal(0, 0.1, 2, 1), observed=rows, labels=known)
+    >>> dps.find_map(model, random_seed=1).labels
+    array([0, 0, 0])
     """
     model = _current_model(name)
     names = Names() if isinstance(observed, Variable) else names_in(observed)
@@ -186,8 +198,9 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
         _check_component(component)
         data = _checked_data(observed, component, shape, dims, model)
         component = data.component
-        shared = read_shared_labels(groups, counts, observed, data)
+        shared = read_shared_labels(groups, counts, labels, observed, data)
         n_items = data.shape[0] if shared is None else shared.n_groups
+        n_obs = data.shape[0] if shared is None else shared.n_observations
         inputs = [
             _checked_alpha(alpha, model),
             *checked_hyperparameters(component, data.shape[1], model),
@@ -195,7 +208,7 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
         needs_all = data.is_labelled or bool(rvs_in_graph(inputs[1:]))
         grows = may_grow(observed) and not data.is_labelled
         shape_of_items = n_items, data.shape[1]
-        n_kept = _checked_max_clusters(max_clusters, component, shape_of_items, needs_all, grows)
+        n_kept = checked_max_clusters(max_clusters, component, shape_of_items, needs_all, grows)
         data_dims = checked_dims(dims, data.shape, component, names, name, model)
         _check_names(name, component, data, model)
         refuse_taken_names(name, shared, model)
@@ -205,7 +218,7 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
         warnings.warn(f"{name}: {data.warning}", UserWarning, stacklevel=2)
     n_features = data.shape[1]
     target, bare = model.name_for(name), _without_variables(component)
-    op = RandomMeasure(target, bare, n_items, n_features, n_kept, data.is_labelled)
+    op = RandomMeasure(target, bare, n_obs, n_features, n_kept, data.is_labelled)
     concentration, *hyperparameters = inputs
     measure = op.make_node(_new_rng(), *inputs).outputs[1:]
     add_names(data_dims, names, model)
@@ -213,6 +226,8 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
     occupied = measure[: op.n_measure]
     given = [concentration, *occupied, *hyperparameters]
     extra = _extras(name, data, measure, given, bare, data_dims, model)
+    if may_grow(observed) and component.holds_covariates and not component.has_covariates:
+        extra["covariates"] = data.values[:, :-1]
     is_latent = data.values is None
     rows = MixtureRows(target, bare, n_features, data.dtype, is_latent, tuple(extra), shared)
     x: Any = rows(_new_rng(), number_of_rows(data, data_dims, model), *given, *extra.values())
@@ -315,34 +330,6 @@ def _latent_shape(
             f"{wanted}, of positive integers."
         )
     return int(lengths[0]), int(lengths[1]) if component.row_ndim else 1
-
-
-def _checked_max_clusters(
-    given: Any, component: ComponentFamily, shape: tuple[int, int], needs_all: bool, grows: bool
-) -> int:
-    """Rows kept per draw: no more than there are observations, unless their number may grow."""
-    n_obs, n_features = shape
-    shapes = (component.shape_of(*of, n_features) for of in component.parameters.items())
-    bytes_per_row = 8 * (1 + sum(int(np.prod(shape)) for shape in shapes))
-    if given is None:
-        if needs_all:
-            fitting = max(_LEAST_ROWS_NEEDED, _BYTES_PER_DRAW_NEEDED // bytes_per_row)
-        else:
-            fitting = min(_MOST_ROWS, max(_LEAST_ROWS, _BYTES_PER_DRAW // bytes_per_row))
-        return min(n_obs, fitting)
-    if not is_integer(given) or given < 1:
-        raise ValueError(
-            f"max_clusters={shown(given)} is not a positive integer; give the number of rows to "
-            "keep, or leave it out."
-        )
-    if not grows or given <= n_obs:
-        return min(n_obs, int(given))
-    if int(given) * bytes_per_row > _MOST_BYTES:
-        raise ValueError(
-            f"max_clusters={shown(given)} rows take more than {_MOST_BYTES >> 20} MiB per draw; "
-            "give at most the number of rows that observed will ever have."
-        )
-    return int(given)
 
 
 def _checked_alpha(alpha: Any, model: Model) -> Variable:

@@ -16,6 +16,7 @@ from pymc_dpsplit.moves.measure import draw_measure, no_atoms
 from pymc_dpsplit.moves.nonconjugate.iterations import NONCONJUGATE
 from pymc_dpsplit.moves.partition_law import breaks_sticks, most_clusters
 from pymc_dpsplit.moves.start import draw_n_start
+from pymc_dpsplit.moves.strength import StrengthPrior, fixed_strength, move_strength
 from pymc_dpsplit.moves.sweep.assignment import strip_count
 from pymc_dpsplit.moves.sweep.redraw import redraw_labels
 from pymc_dpsplit.moves.sweep.threaded_sweep import threaded_sweep
@@ -46,6 +47,11 @@ class ChainState(NamedTuple):
 
     labels: np.ndarray
     stats: np.ndarray
+
+    @property
+    def n_observations(self) -> int:
+        """Number of observations of the process, of which a label may stand for several."""
+        return int(self.stats[:, 0].sum())
 
 
 class Measure(NamedTuple):
@@ -171,11 +177,14 @@ class Schedule(NamedTuple):
         Mean number of split/merge attempts per iteration.
     scan_list : ndarray of int64, shape (M,)
         Observations that get a collapsed Gibbs update in every iteration.
+    strength : StrengthPrior
+        What kernels need to move alpha after every iteration, whose value they overwrite.
     """
 
     n_iterations: int
     attempts: float
     scan_list: np.ndarray
+    strength: StrengthPrior = fixed_strength()
 
 
 def advance(
@@ -220,6 +229,8 @@ def advance(
     for _ in range(1 if kernel_name == GREEDY else schedule.n_iterations):
         stats, atoms = threaded_sweep(target, labels, stats, rng, atoms, pool)
         stats = form.finish(target, labels, stats, rng, schedule, acceptance_counts, pool)
+        if schedule.strength.address != 0:
+            target = move_strength(target, stats, atoms, schedule.strength, rng)
     return ChainState(labels, stats), acceptance_counts
 
 

@@ -96,7 +96,7 @@ def climb(
         state = _counted(target, state.labels) if n_merged else state
         before, log_prior = alpha, 0.0
         if prior is not None:
-            value = _mode_of_alpha(prior, value, len(state.stats), len(labels))
+            value = _mode_of_alpha(prior, value, len(state.stats), state.n_observations)
             log_prior, alpha = prior(value)
         has_settled = n_moved + n_merged == 0 and abs(alpha - before) <= _SETTLED * before
         target = target._replace(law=dirichlet_process(alpha))

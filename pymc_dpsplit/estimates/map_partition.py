@@ -206,10 +206,10 @@ class _Problem:
         stats = best.state.stats[order]
         return MapPartition(
             var_name=self.mixture.name,
-            labels=labels,
+            labels=self.mixture.items.recorded(labels),
             alpha=best.alpha,
             log_joint=float(log_joint(self._target_at(best.alpha), stats)),
-            weights=stats[:, 0] / (len(labels) + best.alpha),
+            weights=stats[:, 0] / (stats[:, 0].sum() + best.alpha),
             parameters=self.mixture.items.unpack(
                 plug_in_parameters(prior, stats), self.values, self.shift
             ),

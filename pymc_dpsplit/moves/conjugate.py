@@ -13,7 +13,7 @@ from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.moves.collapsed.scan import (
     collapsed_scan,
     collapsed_sweep,
-    collapsed_sweeps,
+    collapsed_sweep_with,
     log_densities_alone,
 )
 from pymc_dpsplit.moves.cost import attempt_cost, sweep_cost
@@ -31,6 +31,7 @@ from pymc_dpsplit.moves.split_merge.side_by_side import (
     draw_greedy_attempts,
 )
 from pymc_dpsplit.moves.start import assign_to_centres
+from pymc_dpsplit.moves.strength import move_strength
 from pymc_dpsplit.moves.sweep.assignment import next_sweep, slice_sweep
 from pymc_dpsplit.moves.target import Target
 
@@ -100,6 +101,7 @@ def _iterate_exact(target, labels, stats, rng, schedule, acceptance_counts):
         else:
             stats = collapsed_sweep(target, labels, stats, rng)
         stats = finish_exact(target, labels, stats, rng, schedule, log_alone, acceptance_counts)
+        target = move_strength(target, stats, atoms, schedule.strength, rng)
     return stats
 
 
@@ -109,12 +111,19 @@ def _iterate_greedy(target, labels, stats, rng, schedule, acceptance_counts):
         stats = slice_sweep(target, labels, stats, rng)
     else:
         stats = collapsed_sweep(target, labels, stats, rng)
-    return _finish_greedy(target, labels, stats, rng, schedule, acceptance_counts)
+    stats = _finish_greedy(target, labels, stats, rng, schedule, acceptance_counts)
+    move_strength(target, stats, no_atoms(target.prior), schedule.strength, rng)
+    return stats
 
 
 @jitted
 def _iterate_collapsed(target, labels, stats, rng, schedule, acceptance_counts):
-    return collapsed_sweeps(target, labels, stats, rng, schedule.n_iterations)
+    atoms, everyone = no_atoms(target.prior), np.arange(labels.shape[0])
+    log_alone = log_densities_alone(target.prior, target.data, everyone)
+    for _ in range(schedule.n_iterations):
+        stats = collapsed_sweep_with(target, labels, stats, rng, everyone, log_alone)
+        target = move_strength(target, stats, atoms, schedule.strength, rng)
+    return stats
 
 
 def _finish_exact_in_threads(

@@ -45,7 +45,8 @@ def first_state(
     labels = options.start_labels
     labels = mixture.labels_in(point) if labels is None else labels
     if labels is not None:
-        return sampler.resume(target, np.unique(labels, return_inverse=True)[1])
+        own = mixture.items.of_recorded(np.unique(labels, return_inverse=True)[1])
+        return sampler.resume(target, own)
     n_start = options.start_clusters or mixture.count_in(point) or None
     if n_start is None and mixture.needs_all_rows:
         n_start = min(draw_n_start(rng, target.data.shape[0]), mixture.max_clusters)

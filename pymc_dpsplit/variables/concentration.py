@@ -1,6 +1,7 @@
 """Conditional prior of the concentration of a mixture given the rest of the model."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ from pymc.pytensorf import compile as compile_function
 from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import ancestors
 
+from pymc_dpsplit.moves.strength import StrengthPrior, fixed_strength
+from pymc_dpsplit.variables.density_by_address import DensityByAddress, density_by_address
 from pymc_dpsplit.variables.fixed_values import FixedValues
 from pymc_dpsplit.variables.lookup import MixtureVariables, find_mixtures
 from pymc_dpsplit.variables.ownership import dependents_of
@@ -38,12 +41,41 @@ class ConcentrationPrior:
         own = {*mixture.owned, mixture.rv}
         others = [rv for rv in dependents_of(root, model) if rv not in own]
         (alpha,) = model.replace_rvs_by_values([mixture.alpha])
-        outputs = [model.logp(vars=[root, *others]), alpha]
-        self.value_name, self._dtype = str(value.name), value.type.dtype
+        self._outputs = [model.logp(vars=[root, *others]), alpha]
+        self.value_name, self._value, self._dtype = str(value.name), value, value.type.dtype
         self._fixed = FixedValues(model, [value], point)
-        self._function = compile_function(
-            [value], self._fixed.replace(outputs), on_unused_input="ignore"
-        )
+        self._for_kernels: DensityByAddress | None = None
+        if not others:
+            self._for_kernels = density_by_address(self._outputs, value, model, point)
+
+    @cached_property
+    def _function(self) -> Any:
+        outputs = self._fixed.replace(self._outputs)
+        return compile_function([self._value], outputs, on_unused_input="ignore")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the function, which is compiled again when it is needed."""
+        return {name: value for name, value in self.__dict__.items() if name != "_function"}
+
+    def strength_prior(self, point: Mapping[str, np.ndarray], alpha: float) -> StrengthPrior:
+        """Return what kernels need to move alpha themselves, others fixed at `point`.
+
+        Parameters
+        ----------
+        point : mapping
+            Point of the model.
+        alpha : float
+            Alpha at this point.
+
+        Returns
+        -------
+        StrengthPrior
+            That of `fixed_strength` if the density has no compiled form.
+        """
+        if self._for_kernels is None:
+            return fixed_strength()
+        present = np.array([point[self.value_name], alpha], dtype=np.float64)
+        return StrengthPrior(self._for_kernels.address, self._for_kernels.others_at(point), present)
 
     def given(self, point: Mapping[str, np.ndarray]) -> Callable[[float], tuple[float, float]]:
         """Return a function from the value to log density and alpha, others fixed at `point`.

@@ -51,6 +51,7 @@ def log_mixture_density(
     remainder: float,
     parameters: Mapping[str, np.ndarray],
     values: Mapping[str, np.ndarray],
+    alpha: float = np.nan,
 ) -> np.ndarray:
     """Return the log density of complete rows, or of groups of them, docs/method.md, eq. (5.1).
 
@@ -65,6 +66,8 @@ def log_mixture_density(
         Mass of the remainder.
     parameters, values : mapping
         Cluster parameters (K, ...), and hyperparameters.
+    alpha : float
+        Concentration; used only if `items.depends_on_alpha`.
 
     Returns
     -------
@@ -74,7 +77,7 @@ def log_mixture_density(
     items = _items_of(items)
     out = np.empty(items.number_of(rows))
     shift = column_centres(rows)
-    law = _as_kernels_see_it(items, rows, weights, remainder, parameters, values, shift)
+    law = _as_kernels_see_it(items, rows, weights, remainder, parameters, values, shift, alpha)
     fill_log_mixture(*law, out)
     return out
 
@@ -87,6 +90,7 @@ def log_masses(
     parameters: Mapping[str, np.ndarray],
     values: Mapping[str, np.ndarray],
     shift: np.ndarray,
+    alpha: float = np.nan,
 ) -> np.ndarray:
     """Return the logarithms of the terms of eq. (5.1), which `log_mixture_density` sums.
 
@@ -97,6 +101,8 @@ def log_masses(
     shift : ndarray of float64, shape (D,)
         What kernels subtract from rows, near the clusters: the mean of the rows themselves would
         let one that is far away take the digits of all.
+    alpha : float
+        See `log_mixture_density`.
 
     Returns
     -------
@@ -105,7 +111,7 @@ def log_masses(
     """
     items = _items_of(items)
     out = np.empty((len(weights) + 1, items.number_of(rows)))
-    law = _as_kernels_see_it(items, rows, weights, remainder, parameters, values, shift)
+    law = _as_kernels_see_it(items, rows, weights, remainder, parameters, values, shift, alpha)
     fill_log_masses(*law, out)
     return out
 
@@ -122,6 +128,7 @@ def _as_kernels_see_it(
     parameters: Mapping[str, np.ndarray],
     values: Mapping[str, np.ndarray],
     shift: np.ndarray,
+    alpha: float,
 ) -> tuple[Any, ...]:
     """Return prior, data, prior predictives, log weights, parameters, log remainder."""
     prior = items.prior(values, shift)
@@ -130,6 +137,8 @@ def _as_kernels_see_it(
         log_weights, log_rest = np.log(weights), float(np.log(remainder))
     data = items.arranged(rows)
     alone = log_density_alone(items.component, prior, data, rows, values)
+    if items.shared is not None and items.depends_on_alpha:
+        alone = alone + items.shared.log_together(alpha)
     return prior, data, alone, log_weights, params, log_rest
 
 
@@ -165,8 +174,9 @@ class MixtureLogDensity(ObjectModeOp):
     """Log density of each row, or group of rows, under the mixture, docs/method.md, eq. (5.1).
 
     Inputs are the observations, as one array or as the parts of `SparseRows`, then the inputs of
-    `MixtureRows` from the number of clusters to the hyperparameters.  Alpha is not an input, so
-    that its gradient does not depend on this op.  Missing entries (NaN) are integrated out.
+    `MixtureRows` from the number of clusters to the hyperparameters.  Alpha is an input, the last
+    one, only if labels are known; its gradient does not depend on this op otherwise.  Missing
+    entries (NaN) are integrated out.
 
     Parameters
     ----------
@@ -211,6 +221,8 @@ class MixtureLogDensity(ObjectModeOp):
         data = inputs[: self.n_parts]
         n_clusters, new_weight, weights, *rest = inputs[self.n_parts :]
         weights, remainder = kept_weights(n_clusters, new_weight, weights)
+        items = Items(self.component, self.shared)
+        *rest, alpha = rest if items.depends_on_alpha else (*rest, np.nan)
         law = weights, remainder, *named_parameters(self.component, rest, len(weights))
         if self.sparse is not None:
             sparse = self.sparse.rows_of(data)
@@ -218,9 +230,7 @@ class MixtureLogDensity(ObjectModeOp):
             return
         rows = np.asarray(data[0]).reshape(data[0].shape[0], -1)
         if self.shared is not None:
-            output_storage[0][0] = log_mixture_density(
-                Items(self.component, self.shared), rows, *law
-            )
+            output_storage[0][0] = log_mixture_density(items, rows, *law, float(alpha))
             return
         # Without missing entries, which are searched for block by block, rows are not copied.
         has_holes = count_where(np.isnan, rows) > 0

@@ -27,6 +27,7 @@ from pymc_dpsplit.components.collapsed import (
     new_clusters,
     tabulate,
 )
+from pymc_dpsplit.components.multiplicity import multiplicity
 from pymc_dpsplit.kernels.cluster_choice import choose_position
 from pymc_dpsplit.kernels.cluster_table import WIDE, whole_blocks
 from pymc_dpsplit.kernels.jit import jitted, jitted_inlined
@@ -34,7 +35,11 @@ from pymc_dpsplit.kernels.rows import copy_row, copy_rows
 from pymc_dpsplit.kernels.views import row_of
 from pymc_dpsplit.moves.cluster_order import cluster_order
 from pymc_dpsplit.moves.partition import gather_stats
-from pymc_dpsplit.moves.partition_law import joining_mass, log_opening_mass
+from pymc_dpsplit.moves.partition_law import (
+    joining_mass,
+    log_founding_factor,
+    log_joining_factor,
+)
 
 
 class Positions(NamedTuple):
@@ -48,7 +53,7 @@ class Positions(NamedTuple):
     totals : ndarray of float64, shape (capacity, S)
         Sufficient statistics.
     log_sizes : ndarray of float64, shape (capacity,)
-        Log prior masses of joining; -inf in a gap and 0 after the last position.
+        Log prior masses of one observation that joins; -inf in a gap and 0 after the last position.
     log_mass : ndarray of float64, shape (capacity,)
     one : ndarray of float64, shape (S,)
         Workspace.
@@ -163,6 +168,7 @@ def _move_row(prior, data, labels, i, law, positions, origin, goal):
     An empty goal has the cache of a cluster without observations.
     """
     clusters, totals, one = positions.clusters, positions.totals, positions.one
+    n_moving = multiplicity(prior, data, i)
     labels[i] = positions.label_of[goal]
     for j in range(one.shape[0]):
         one[j] = 0.0
@@ -171,9 +177,9 @@ def _move_row(prior, data, labels, i, law, positions, origin, goal):
         totals[goal, j] += one[j]
         totals[origin, j] -= one[j]
     predictive_add(prior, data, i, row_of(clusters.caches, goal))
-    clusters.sizes[goal] += 1.0
+    clusters.sizes[goal] += n_moving
     _settle(prior, law, positions, goal)
-    clusters.sizes[origin] -= 1.0
+    clusters.sizes[origin] -= n_moving
     cache = row_of(clusters.caches, origin)
     if clusters.sizes[origin] > 0.0 and not predictive_remove(prior, data, i, cache):
         refill(prior, data, labels, positions.label_of[origin], -1, cache)
@@ -181,12 +187,21 @@ def _move_row(prior, data, labels, i, law, positions, origin, goal):
 
 
 @jitted_inlined
-def _log_own_mass(prior, data, labels, i, law, size, density, clusters):
-    """Log mass of the observation's own cluster, which has others, given its density there."""
+def _log_own_mass(prior, data, labels, i, law, n_others, density, clusters):
+    """Log mass of the own cluster of observation i, with `n_others` besides, given its density."""
     if math.isnan(density):
         refill(prior, data, labels, labels[i], i, clusters.spare)
         density = log_predictive(prior, data, i, clusters.spare)
-    return math.log(joining_mass(law, size - 1.0)) + density
+    return log_joining_factor(law, n_others, multiplicity(prior, data, i)) + density
+
+
+@jitted
+def _add_masses_of_several(law, n_joining, positions, n, log_mass):
+    """Turn log prior masses of one observation into those of several that join together."""
+    sizes = positions.clusters.sizes
+    for p in range(n):
+        if sizes[p] > 0.0:
+            log_mass[p] += log_joining_factor(law, sizes[p], n_joining) - positions.log_sizes[p]
 
 
 @jitted_inlined
@@ -196,15 +211,17 @@ def _draw_position(prior, data, labels, i, law, log_alone, positions, n, n_clust
     An observation that is alone opens a new cluster by staying where it is.
     """
     clusters, log_mass = positions.clusters, positions.log_mass
-    own = positions.position_of[labels[i]]
-    size, n_options = clusters.sizes[own], n
-    shared = own if size > 1.0 else -1
+    own, n_joining = positions.position_of[labels[i]], multiplicity(prior, data, i)
+    n_others, n_options = clusters.sizes[own] - n_joining, n
+    shared = own if n_others > 0.0 else -1
     density = fill_log_predictives(prior, data, i, clusters, n, shared, log_mass)
+    if n_joining != 1.0:
+        _add_masses_of_several(law, n_joining, positions, n, log_mass)
     if shared < 0:
-        log_own = log_opening_mass(law, n_clusters - 1) + log_alone
+        log_own = log_founding_factor(law, n_clusters - 1, n_joining) + log_alone
     else:
-        log_own = _log_own_mass(prior, data, labels, i, law, size, density, clusters)
-        log_mass[n] = log_opening_mass(law, n_clusters) + log_alone
+        log_own = _log_own_mass(prior, data, labels, i, law, n_others, density, clusters)
+        log_mass[n] = log_founding_factor(law, n_clusters, n_joining) + log_alone
         n_options += 1
     log_mass[own] = log_own - positions.log_sizes[own]
     n_padded = whole_blocks(n_options)
@@ -318,8 +335,8 @@ def log_densities_alone(prior, data, rows):
 
 
 @jitted
-def collapsed_sweeps(target, labels, stats, rng, n_sweeps):
-    """Redraw every label in turn, several times over.
+def collapsed_sweep_with(target, labels, stats, rng, everyone, log_alone):
+    """Redraw every label in turn.
 
     Parameters
     ----------
@@ -328,24 +345,23 @@ def collapsed_sweeps(target, labels, stats, rng, n_sweeps):
         Changed.
     stats : ndarray of float64, shape (K, S)
     rng : numpy.random.Generator
-    n_sweeps : int
+    everyone : ndarray of int64, shape (N,)
+        Indices of all observations.
+    log_alone : ndarray of float64, shape (N,)
+        Their log prior predictive densities.
 
     Returns
     -------
     ndarray of float64, shape (K', S)
         Sufficient statistics.
     """
-    rows = np.arange(labels.shape[0])
-    log_alone = log_densities_alone(target.prior, target.data, rows)
-    for _ in range(n_sweeps):
-        stats = collapsed_scan(target, labels, stats, rng, rows, log_alone)
-        stats = gather_stats(target.prior, target.data, labels, stats.shape[0])
-    return stats
+    stats = collapsed_scan(target, labels, stats, rng, everyone, log_alone)
+    return gather_stats(target.prior, target.data, labels, stats.shape[0])
 
 
 @jitted
 def collapsed_sweep(target, labels, stats, rng):
-    """Redraw every label in turn, once; see `collapsed_sweeps`.
+    """Redraw every label in turn, once; see `collapsed_sweep_with`.
 
     Parameters
     ----------
@@ -358,4 +374,6 @@ def collapsed_sweep(target, labels, stats, rng):
     -------
     ndarray of float64, shape (K', S)
     """
-    return collapsed_sweeps(target, labels, stats, rng, 1)
+    everyone = np.arange(labels.shape[0])
+    log_alone = log_densities_alone(target.prior, target.data, everyone)
+    return collapsed_sweep_with(target, labels, stats, rng, everyone, log_alone)
