@@ -5,7 +5,9 @@ has what it needs of an observation that may stay where it is: the caches are no
 
 A family may also keep a table with some numbers per cluster, see `kernels.cluster_table`, from
 which `fill_log_predictives` computes in vector code.  It implements `table_height` and `tabulate`
-too.
+too.  If its normaliser has a part that depends on the size of a cluster alone, it may implement
+`log_norm_of_size`, `add_to_cluster` and `remove_from_cluster`, so that the part is computed once
+per size and not at every move.
 """
 
 import math
@@ -13,12 +15,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_dpsplit.components.base import log_predictive, predictive_remove, predictive_size
+from pymc_dpsplit.components.base import (
+    log_predictive,
+    predictive_add,
+    predictive_remove,
+    predictive_size,
+)
 from pymc_dpsplit.components.dispatch import optional_operation
 from pymc_dpsplit.kernels.cluster_table import WIDE
-from pymc_dpsplit.kernels.jit import jitted
+from pymc_dpsplit.kernels.jit import jitted, jitted_inlined
 from pymc_dpsplit.kernels.rows import copy_row
 from pymc_dpsplit.kernels.views import row_of
+
+# Sizes whose numbers are kept.  To begin a scan of a short list must not cost a pass over as many
+# sizes as there are observations.
+_MOST_KEPT = 4096
 
 
 class Clusters(NamedTuple):
@@ -34,6 +45,8 @@ class Clusters(NamedTuple):
         Workspace for a cache.
     scratch : ndarray of float64, shape (WIDE * (table_height + 1),)
         Workspace.
+    norms : ndarray of float64
+        `log_norm_of_size` by size; NaN where it is not known yet.
     """
 
     sizes: np.ndarray
@@ -41,6 +54,22 @@ class Clusters(NamedTuple):
     table: np.ndarray
     spare: np.ndarray
     scratch: np.ndarray
+    norms: np.ndarray
+
+
+@jitted
+def new_numbers_of_sizes(largest):
+    """Room for a number of each size from 0 to `largest`, all NaN, or of the smallest of these.
+
+    Parameters
+    ----------
+    largest : float
+
+    Returns
+    -------
+    ndarray of float64
+    """
+    return np.full(int(min(largest, _MOST_KEPT - 1.0)) + 1, np.nan)
 
 
 @optional_operation
@@ -50,7 +79,7 @@ def table_height(prior):
 
 
 @jitted
-def new_clusters(prior, capacity):
+def new_clusters(prior, capacity, norms):
     """Allocate room for clusters; there is none yet.
 
     Parameters
@@ -58,6 +87,8 @@ def new_clusters(prior, capacity):
     prior : NamedTuple
     capacity : int
         A multiple of `WIDE`.
+    norms : ndarray of float64
+        From `new_numbers_of_sizes`, or those of clusters of the same prior.
 
     Returns
     -------
@@ -70,21 +101,95 @@ def new_clusters(prior, capacity):
         np.zeros(capacity * height),
         np.empty(size),
         np.empty(WIDE * (height + 1)),
+        norms,
     )
 
 
 @optional_operation
-def tabulate(prior, cache, table, p):
-    """Write the numbers of a cluster into the table; the default does nothing.
+def tabulate(prior, clusters, p):
+    """Write the numbers of a cluster, from its cache, into the table; the default does nothing.
 
     Parameters
     ----------
     prior : NamedTuple
-    cache : ndarray of float64, shape (C,)
-    table : ndarray of float64
+    clusters : Clusters
     p : int
         Position of the cluster.
     """
+
+
+@optional_operation
+def log_norm_of_size(prior, n):
+    """Return the part of the log normaliser of the predictive that depends on n alone.
+
+    The default is 0.
+
+    Parameters
+    ----------
+    prior : NamedTuple
+    n : float
+
+    Returns
+    -------
+    float
+    """
+    return 0.0
+
+
+@jitted_inlined
+def kept_norm_of_size(prior, clusters, n):
+    """As `log_norm_of_size`, computed when it is first needed.
+
+    Parameters
+    ----------
+    prior : NamedTuple
+    clusters : Clusters
+    n : float
+        A whole number.
+
+    Returns
+    -------
+    float
+    """
+    norms, at = clusters.norms, int(n)
+    if at >= norms.shape[0]:
+        return log_norm_of_size(prior, n)
+    if math.isnan(norms[at]):
+        norms[at] = log_norm_of_size(prior, n)
+    return norms[at]
+
+
+@optional_operation
+def add_to_cluster(prior, data, i, clusters, p):
+    """Update the cache of a cluster that an observation joins.
+
+    The default calls `predictive_add`.
+
+    Parameters
+    ----------
+    prior : NamedTuple
+    data : ndarray of float64 or float32, shape (N, D), or as `ComponentFamily.arranged` returns it
+    i : int
+        Index of the observation.
+    clusters : Clusters
+    p : int
+        Position of the cluster.
+    """
+    predictive_add(prior, data, i, row_of(clusters.caches, p))
+
+
+@optional_operation
+def remove_from_cluster(prior, data, i, clusters, p):
+    """Update the cache of a cluster that an observation leaves, and that has others.
+
+    The default calls `predictive_remove`.  Parameters are those of `add_to_cluster`.
+
+    Returns
+    -------
+    bool
+        False if the cache must be computed anew.
+    """
+    return predictive_remove(prior, data, i, row_of(clusters.caches, p))
 
 
 @optional_operation

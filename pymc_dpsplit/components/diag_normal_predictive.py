@@ -15,10 +15,10 @@ from pymc_dpsplit.components.diag_normal import DiagNormalPrior, posterior_of_co
 from pymc_dpsplit.kernels.cluster_blocks import fill_student_columns
 from pymc_dpsplit.kernels.cluster_table import WIDE, place_of
 from pymc_dpsplit.kernels.digits import LEAST_KEPT, keeps_digits
-from pymc_dpsplit.kernels.jit import jitted, jitted_copied
+from pymc_dpsplit.kernels.jit import jitted, jitted_copied, jitted_inlined
 from pymc_dpsplit.kernels.logarithm import log_plainly
 from pymc_dpsplit.kernels.special import log_half_step
-from pymc_dpsplit.kernels.views import part_of
+from pymc_dpsplit.kernels.views import part_of, row_of
 
 _LOG_2PI = math.log(2.0 * math.pi)
 # A product of numbers between them and one more b_n is in the range of float64.
@@ -30,9 +30,8 @@ def _cache_size(prior):
     return 3 + 2 * prior.mu0.shape[0]
 
 
-@jitted
+@base.implements(collapsed.log_norm_of_size, DiagNormalPrior)
 def _log_norm_of_size(prior, n):
-    """Part of the log normaliser of the Student t predictive that depends on n alone."""
     total, of_column = 0.0, 0.0
     for d in range(prior.mu0.shape[0]):
         is_like_last = d > 0 and prior.a0[d] == prior.a0[d - 1]
@@ -45,15 +44,21 @@ def _log_norm_of_size(prior, n):
 
 
 @jitted
-def _refresh_normaliser(prior, cache):
-    """Recompute the normaliser of the Student t predictive from n and b_n."""
-    n_features, log_b, product = prior.mu0.shape[0], 0.0, 1.0
+def _log_of_b(prior, cache):
+    """Sum of the logarithms of b_n."""
+    n_features, total, product = prior.mu0.shape[0], 0.0, 1.0
     for d in range(n_features):
         product *= cache[2 + n_features + d]
         if not _SMALL < product < _LARGE:
-            log_b += math.log(product)
+            total += math.log(product)
             product = 1.0
-    cache[0] = _log_norm_of_size(prior, cache[1]) - 0.5 * (log_b + math.log(product))
+    return total + math.log(product)
+
+
+@jitted
+def _refresh_normaliser(prior, cache):
+    """Recompute the normaliser of the Student t predictive from n and b_n."""
+    cache[0] = collapsed.log_norm_of_size(prior, cache[1]) - 0.5 * _log_of_b(prior, cache)
 
 
 @base.implements(base.fill_predictive, DiagNormalPrior)
@@ -70,8 +75,9 @@ def _fill_cache(prior, stats, cache):
     _refresh_normaliser(prior, cache)
 
 
-@base.implements(base.predictive_add, DiagNormalPrior)
-def _cache_add(prior, data, i, cache):
+@jitted_inlined
+def _take_in(prior, data, i, cache):
+    """Add an observation to n, the means and b_n."""
     n_features = data.shape[1]
     n = cache[1]
     for d in range(n_features):
@@ -80,11 +86,11 @@ def _cache_add(prior, data, i, cache):
         cache[2 + n_features + d] += 0.5 * kappa_n / (kappa_n + 1.0) * gap * gap
         cache[2 + d] += gap / (kappa_n + 1.0)
     cache[1] = n + 1.0
-    _refresh_normaliser(prior, cache)
 
 
-@base.implements(base.predictive_remove, DiagNormalPrior)
-def _cache_remove(prior, data, i, cache):
+@jitted_inlined
+def _take_out(prior, data, i, cache):
+    """Remove an observation from n, the means and b_n; return whether enough digits are left."""
     n_features = data.shape[1]
     n = cache[1]
     kept = 1.0
@@ -97,7 +103,18 @@ def _cache_remove(prior, data, i, cache):
         cache[2 + n_features + d] = after
         kept = min(kept, after / before)
     cache[1] = n - 1.0
-    if not keeps_digits(cache, -1, kept):
+    return keeps_digits(cache, -1, kept)
+
+
+@base.implements(base.predictive_add, DiagNormalPrior)
+def _cache_add(prior, data, i, cache):
+    _take_in(prior, data, i, cache)
+    _refresh_normaliser(prior, cache)
+
+
+@base.implements(base.predictive_remove, DiagNormalPrior)
+def _cache_remove(prior, data, i, cache):
+    if not _take_out(prior, data, i, cache):
         return False
     _refresh_normaliser(prior, cache)
     return True
@@ -123,8 +140,27 @@ def _table_height(prior):
     return 2 + 3 * prior.mu0.shape[0]
 
 
+@base.implements(collapsed.add_to_cluster, DiagNormalPrior)
+def _add_to_cluster(prior, data, i, clusters, p):
+    cache = row_of(clusters.caches, p)
+    _take_in(prior, data, i, cache)
+    norm = collapsed.kept_norm_of_size(prior, clusters, cache[1])
+    cache[0] = norm - 0.5 * _log_of_b(prior, cache)
+
+
+@base.implements(collapsed.remove_from_cluster, DiagNormalPrior)
+def _remove_from_cluster(prior, data, i, clusters, p):
+    cache = row_of(clusters.caches, p)
+    if not _take_out(prior, data, i, cache):
+        return False
+    norm = collapsed.kept_norm_of_size(prior, clusters, cache[1])
+    cache[0] = norm - 0.5 * _log_of_b(prior, cache)
+    return True
+
+
 @base.implements(collapsed.tabulate, DiagNormalPrior)
-def _tabulate(prior, cache, table, p):
+def _tabulate(prior, clusters, p):
+    cache, table = row_of(clusters.caches, p), clusters.table
     n_features, n = prior.mu0.shape[0], cache[1]
     at = place_of(collapsed.table_height(prior), p)
     for d in range(n_features):
@@ -136,8 +172,9 @@ def _tabulate(prior, cache, table, p):
         at += WIDE
     at += 2 * n_features * WIDE
     table[at] = cache[0]
-    norms = _log_norm_of_size(prior, n - 1.0) - _log_norm_of_size(prior, n)
-    table[at + WIDE] = cache[0] + norms
+    norm = collapsed.kept_norm_of_size(prior, clusters, n)
+    norm_without = collapsed.kept_norm_of_size(prior, clusters, n - 1.0)
+    table[at + WIDE] = cache[0] + (norm_without - norm)
 
 
 @jitted_copied
@@ -157,7 +194,7 @@ def _log_predictive_of_rest(prior, row, n, table, at):
     return total
 
 
-@base.implements(collapsed.fill_log_predictives, DiagNormalPrior)
+@base.implements(collapsed.fill_log_predictives, DiagNormalPrior, inline=True)
 def _fill_log_predictives(prior, data, i, clusters, n, own, out):
     d, height = prior.mu0.shape[0], collapsed.table_height(prior)
     row = part_of(clusters.scratch, 0, d)

@@ -34,7 +34,7 @@ from pymc_dpsplit.kernels.diagonal import fill_log_independent
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.scatter import add_outer, add_outer_groups
 from pymc_dpsplit.kernels.tiles import TILE, load_dense_tile
-from pymc_dpsplit.kernels.views import part_of
+from pymc_dpsplit.kernels.views import part_of, row_of
 
 _LOG_2PI = math.log(2.0 * math.pi)
 
@@ -389,8 +389,9 @@ def _table_height(prior):
 
 
 @base.implements(collapsed.tabulate, MvNormalKnownCovPrior)
-def _tabulate(prior, cache, table, p):
+def _tabulate(prior, clusters, p):
     """Write the posterior mean of c, then the two numbers of a log predictive c - h q."""
+    cache, table = row_of(clusters.caches, p), clusters.table
     d, kappa_n = prior.centre.shape[0], prior.kappa0 + cache[1]
     at = place_of(collapsed.table_height(prior), p)
     for r in range(d):

@@ -33,7 +33,7 @@ from pymc_dpsplit.kernels.logarithm import log_plainly
 from pymc_dpsplit.kernels.random import draw_log_gamma
 from pymc_dpsplit.kernels.special import log_rising_by_halves, positive_exp
 from pymc_dpsplit.kernels.tiles import load_dense_tile
-from pymc_dpsplit.kernels.views import part_of
+from pymc_dpsplit.kernels.views import part_of, row_of
 
 _LOG_2PI = math.log(2.0 * math.pi)
 
@@ -308,9 +308,8 @@ def _mean_parameters(prior, stats, params):
         params[1 + j] = _posterior_mean(prior, stats, j)
 
 
-@jitted
+@base.implements(collapsed.log_norm_of_size, SphericalNormalPrior)
 def _log_norm_of_size(prior, n):
-    """Part of the log normaliser of the Student t predictive that depends on n alone."""
     d, kappa_n = prior.mu0.shape[0], prior.kappa0 + n
     log_scale = _LOG_2PI + math.log((kappa_n + 1.0) / kappa_n)
     return log_rising_by_halves(prior.a0 + 0.5 * n * d, d) - 0.5 * d * log_scale
@@ -320,7 +319,7 @@ def _log_norm_of_size(prior, n):
 def _refresh_normaliser(prior, cache):
     """Recompute the normaliser of the Student t predictive from n and b_n."""
     log_b = prior.mu0.shape[0] * math.log(cache[2])
-    cache[0] = _log_norm_of_size(prior, cache[1]) - 0.5 * log_b
+    cache[0] = collapsed.log_norm_of_size(prior, cache[1]) - 0.5 * log_b
 
 
 @base.implements(base.fill_predictive, SphericalNormalPrior)
@@ -385,8 +384,9 @@ def _table_height(prior):
 
 
 @base.implements(collapsed.tabulate, SphericalNormalPrior)
-def _tabulate(prior, cache, table, p):
+def _tabulate(prior, clusters, p):
     """Write the mean, then c, s and h of c - h log(1 + s q), and the c of one row less."""
+    cache, table = row_of(clusters.caches, p), clusters.table
     d, n = prior.mu0.shape[0], cache[1]
     at, kappa_n = place_of(collapsed.table_height(prior), p), prior.kappa0 + n
     for j in range(d):
@@ -395,8 +395,9 @@ def _tabulate(prior, cache, table, p):
     table[at] = cache[0]
     table[at + WIDE] = 0.5 * kappa_n / (cache[2] * (kappa_n + 1.0))
     table[at + 2 * WIDE] = prior.a0 + 0.5 * (n + 1.0) * d
-    norms = _log_norm_of_size(prior, n - 1.0) - _log_norm_of_size(prior, n)
-    table[at + 3 * WIDE] = cache[0] + norms
+    norm = collapsed.kept_norm_of_size(prior, clusters, n)
+    norm_without = collapsed.kept_norm_of_size(prior, clusters, n - 1.0)
+    table[at + 3 * WIDE] = cache[0] + (norm_without - norm)
 
 
 @base.implements(collapsed.fill_log_predictives, SphericalNormalPrior)

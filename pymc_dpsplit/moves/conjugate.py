@@ -13,7 +13,7 @@ from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.moves.collapsed.scan import (
     collapsed_scan,
     collapsed_sweep,
-    collapsed_sweep_with,
+    collapsed_sweeps,
     log_densities_alone,
 )
 from pymc_dpsplit.moves.cost import attempt_cost, sweep_cost
@@ -118,12 +118,7 @@ def _iterate_greedy(target, labels, stats, rng, schedule, acceptance_counts):
 
 @jitted
 def _iterate_collapsed(target, labels, stats, rng, schedule, acceptance_counts):
-    atoms, everyone = no_atoms(target.prior), np.arange(labels.shape[0])
-    log_alone = log_densities_alone(target.prior, target.data, everyone)
-    for _ in range(schedule.n_iterations):
-        stats = collapsed_sweep_with(target, labels, stats, rng, everyone, log_alone)
-        target = move_strength(target, stats, atoms, schedule.strength, rng)
-    return stats
+    return collapsed_sweeps(target, labels, stats, rng, schedule.n_iterations, schedule.strength)
 
 
 def _finish_exact_in_threads(

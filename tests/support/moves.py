@@ -13,7 +13,6 @@ import numpy as np
 from pymc_dpsplit import sampler
 from pymc_dpsplit.moves.collapsed.scan import (
     collapsed_scan,
-    collapsed_sweep,
     log_densities_alone,
 )
 from pymc_dpsplit.moves.measure import no_atoms
@@ -117,7 +116,7 @@ MOVES: dict[str, Move] = {
     "anchored": attempt(anchored_attempt),
     "informed": attempt(informed_attempt),
     "side by side": side_by_side(draw_attempts),
-    "collapsed": sweep(collapsed_sweep),
+    "collapsed": kernel("collapsed"),
     "threaded sweep": threaded_sweep,
     "partial scan": partial_scan,
     "exact kernel": kernel("exact"),

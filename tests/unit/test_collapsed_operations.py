@@ -12,6 +12,7 @@ from pymc_dpsplit.components.collapsed import (
     fill_log_predictives,
     log_predictive_without,
     new_clusters,
+    new_numbers_of_sizes,
     tabulate,
 )
 from pymc_dpsplit.kernels.cluster_choice import choose_position
@@ -21,13 +22,16 @@ from pymc_dpsplit.kernels.logarithm import log_plainly
 from pymc_dpsplit.kernels.special import log_half_step, log_rising_by_halves
 from pymc_dpsplit.kernels.views import row_of
 from pymc_dpsplit.moves.cluster_order import cluster_order
+from pymc_dpsplit.moves.collapsed.positions import refill
 from pymc_dpsplit.moves.collapsed.scan import (
+    _SWEEPS_UNTIL_FRESH,
     collapsed_scan,
+    collapsed_sweeps,
     log_densities_alone,
-    refill,
 )
 from pymc_dpsplit.moves.partition import gather_stats
 from pymc_dpsplit.moves.partition_law import PartitionLaw
+from pymc_dpsplit.moves.strength import fixed_strength
 from tests.support.family_cases import Case, case_of, over_cases, over_cases_of_quick, rows_of
 from tests.support.operations import predictives, stats_of
 
@@ -85,14 +89,14 @@ def test_places_in_a_table_differ() -> None:
 @jitted
 def _clusters_of(prior, data, labels, n):
     """Clusters at their numbers, of which some may be empty."""
-    clusters = new_clusters(prior, whole_blocks(n))
+    clusters = new_clusters(prior, whole_blocks(n), new_numbers_of_sizes(labels.shape[0]))
     for k in range(n):
         members = np.flatnonzero(labels == k)
         clusters.sizes[k] = members.shape[0]
         if members.shape[0] > 0:
             cache = row_of(clusters.caches, k)
             fill_predictive(prior, stats_of(prior, data, members), cache)
-            tabulate(prior, cache, clusters.table, k)
+            tabulate(prior, clusters, k)
     return clusters
 
 
@@ -214,7 +218,19 @@ def _naive_scan(
             goal = empty[0] if empty else goal
         clusters[own].remove(i)
         clusters[goal].add(i)
-    return [members for members in clusters if members]
+    return clusters
+
+
+def _placed(labels: np.ndarray, stats: np.ndarray) -> list[set[int]]:
+    return [set(np.flatnonzero(labels == k).tolist()) for k in cluster_order(labels, stats)]
+
+
+def _assert_numbered(labels: np.ndarray, clusters: list[set[int]]) -> None:
+    """Clusters have the numbers of their positions, gaps left out."""
+    occupied = [members for members in clusters if members]
+    for k, members in enumerate(occupied):
+        assert set(np.flatnonzero(labels == k).tolist()) == members
+    assert labels.max() + 1 == len(occupied)
 
 
 @over_cases_of_quick
@@ -232,15 +248,37 @@ def test_scan_draws_what_the_naive_scan_draws(
     stats = gather_stats(case.prior, case.data, labels, 5)
     ours, naive = np.random.default_rng(8), np.random.default_rng(8)
     for _ in range(2):
-        order = cluster_order(labels, stats)
-        sets = [set(np.flatnonzero(labels == k).tolist()) for k in order]
+        sets = _placed(labels, stats)
         stats = collapsed_scan(target, labels, stats, ours, everyone, log_alone)
-        sets = _naive_scan(case, law, sets, naive)
-        for k, members in enumerate(sets):
-            assert set(np.flatnonzero(labels == k).tolist()) == members
-        assert len(stats) == len(sets)
-        fresh = gather_stats(case.prior, case.data, labels, len(sets))
+        _assert_numbered(labels, _naive_scan(case, law, sets, naive))
+        fresh = gather_stats(case.prior, case.data, labels, labels.max() + 1)
         np.testing.assert_allclose(stats, fresh, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(("name", "n_features"), [("Normal", 1), ("MvNormal", 2), ("Poisson", 2)])
+def test_sweeps_keep_the_positions_until_they_are_made_anew(
+    name: str, n_features: int, rng: np.random.Generator
+) -> None:
+    case = case_of(name, _several_rows(n_features, rng)[:9])
+    law, n_obs = PartitionLaw(0.4, 2.0), len(case.rows)
+    target = sampler.Target(case.prior, case.data, law)
+    labels = (np.arange(n_obs) % 3).astype(np.int32)
+    stats = gather_stats(case.prior, case.data, labels, 3)
+    ours, naive = np.random.default_rng(8), np.random.default_rng(8)
+    sets = _placed(labels, stats)
+    n_sweeps = _SWEEPS_UNTIL_FRESH + 2
+    for sweep in range(n_sweeps):
+        if sweep == _SWEEPS_UNTIL_FRESH:
+            numbered = np.empty(n_obs, np.int32)
+            for k, members in enumerate(members for members in sets if members):
+                numbered[sorted(members)] = k
+            sets = _placed(numbered, gather_stats(*target[:2], numbered, numbered.max() + 1))
+        sets = _naive_scan(case, law, sets, naive)
+    stats = collapsed_sweeps(target, labels, stats, ours, n_sweeps, fixed_strength())
+    _assert_numbered(labels, sets)
+    np.testing.assert_array_equal(
+        stats, gather_stats(case.prior, case.data, labels, labels.max() + 1)
+    )
 
 
 @pytest.mark.parametrize("name", ["DiagNormal", "MvNormal"])

@@ -17,7 +17,7 @@ from pymc_dpsplit.components.mv_normal.family import MvNormalPrior
 from pymc_dpsplit.kernels.cluster_blocks import fill_squared_solves, fill_student
 from pymc_dpsplit.kernels.cluster_table import WIDE, place_of
 from pymc_dpsplit.kernels.digits import LEAST_KEPT
-from pymc_dpsplit.kernels.jit import jitted, jitted_copied
+from pymc_dpsplit.kernels.jit import jitted, jitted_copied, jitted_inlined
 from pymc_dpsplit.kernels.linalg import (
     add_rank_one,
     log_diagonal_sum,
@@ -26,7 +26,7 @@ from pymc_dpsplit.kernels.linalg import (
 )
 from pymc_dpsplit.kernels.normal_wishart import fill_posterior
 from pymc_dpsplit.kernels.special import log_rising_by_halves
-from pymc_dpsplit.kernels.views import part_of
+from pymc_dpsplit.kernels.views import part_of, row_of, square_of
 
 _LOG_PI = math.log(math.pi)
 # If downdates reduce the determinant of the factor by more than this, half of its digits are lost.
@@ -39,15 +39,20 @@ def _cache_size(prior):
     return 3 + 2 * n_features + n_features * n_features
 
 
-@jitted
+@jitted_inlined
 def _factor_in(cache, n_features):
-    """Return a view of the Cholesky factor of psi_n in a cache."""
-    return cache[3 + n_features : -n_features].reshape(n_features, n_features)
+    """Return a view, without a reference count, of the Cholesky factor of psi_n in a cache."""
+    return square_of(cache, 3 + n_features, n_features)
 
 
-@jitted
+@jitted_inlined
+def _scratch_in(cache, n_features):
+    """Return a view, without a reference count, of the scratch of a cache."""
+    return part_of(cache, 3 + n_features + n_features * n_features, n_features)
+
+
+@base.implements(collapsed.log_norm_of_size, MvNormalPrior)
 def _log_norm_of_size(prior, n):
-    """Part of the log normaliser of the Student t predictive that depends on n alone."""
     n_features = prior.mu0.shape[0]
     kappa_n = prior.kappa0 + n
     freedom = prior.nu0 + n - n_features + 1.0
@@ -59,7 +64,7 @@ def _log_norm_of_size(prior, n):
 def _refresh_normaliser(prior, cache):
     """Recompute the normaliser of the Student t predictive from n and the factor of psi_n."""
     factor = _factor_in(cache, prior.mu0.shape[0])
-    cache[0] = _log_norm_of_size(prior, cache[1]) - log_diagonal_sum(factor)
+    cache[0] = collapsed.log_norm_of_size(prior, cache[1]) - log_diagonal_sum(factor)
 
 
 @base.implements(base.fill_predictive, MvNormalPrior)
@@ -72,29 +77,31 @@ def _fill_cache(prior, stats, cache):
     _refresh_normaliser(prior, cache)
 
 
-@base.implements(base.predictive_add, MvNormalPrior)
-def _cache_add(prior, data, i, cache):
-    """Update the factor of psi_n by a rank-one matrix, O(D^2); Das (2014), eq. 15."""
+@jitted_copied
+def _take_in(prior, data, i, cache):
+    """Update mean and factor of psi_n by a rank-one matrix, O(D^2); Das (2014), eq. 15."""
     n_features = data.shape[1]
     kappa_n = prior.kappa0 + cache[1]
-    gap = cache[-n_features:]
+    gap = _scratch_in(cache, n_features)
     scale = math.sqrt(kappa_n / (kappa_n + 1.0))
     for d in range(n_features):
         difference = data[i, d] - prior.shift[d] - cache[3 + d]
         cache[3 + d] += difference / (kappa_n + 1.0)
         gap[d] = scale * difference
-    factor = _factor_in(cache, n_features)
-    add_rank_one(factor, gap)
+    add_rank_one(_factor_in(cache, n_features), gap)
     cache[1] += 1.0
-    _refresh_normaliser(prior, cache)
 
 
-@base.implements(base.predictive_remove, MvNormalPrior)
-def _cache_remove(prior, data, i, cache):
-    """Downdate the factor of psi_n by a rank-one matrix, O(D^2); Das (2014), eq. 16."""
+@jitted_copied
+def _take_out(prior, data, i, cache):
+    """Downdate mean and factor of psi_n by a rank-one matrix, O(D^2); Das (2014), eq. 16.
+
+    Returns the sum of the logarithms of the diagonal of the factor, NaN if it must be computed
+    anew.
+    """
     n_features = data.shape[1]
     kappa_n = prior.kappa0 + cache[1]
-    gap = cache[-n_features:]
+    gap = _scratch_in(cache, n_features)
     scale = math.sqrt(kappa_n / (kappa_n - 1.0))
     for d in range(n_features):
         difference = data[i, d] - prior.shift[d] - cache[3 + d]
@@ -103,14 +110,27 @@ def _cache_remove(prior, data, i, cache):
     cache[1] -= 1.0
     factor = _factor_in(cache, n_features)
     before = log_diagonal_sum(factor)
-    sound = remove_rank_one(factor, gap)
-    if sound:
-        # Cancellation accumulates: a later removal can amplify an earlier rounding error.
-        cache[2] += log_diagonal_sum(factor) - before
-        sound = cache[2] > _LOG_DIGITS
-    if sound:
-        _refresh_normaliser(prior, cache)
-    return sound
+    if not remove_rank_one(factor, gap):
+        return math.nan
+    log_diagonal = log_diagonal_sum(factor)
+    # Cancellation accumulates: a later removal can amplify an earlier rounding error.
+    cache[2] += log_diagonal - before
+    return log_diagonal if cache[2] > _LOG_DIGITS else math.nan
+
+
+@base.implements(base.predictive_add, MvNormalPrior)
+def _cache_add(prior, data, i, cache):
+    _take_in(prior, data, i, cache)
+    _refresh_normaliser(prior, cache)
+
+
+@base.implements(base.predictive_remove, MvNormalPrior)
+def _cache_remove(prior, data, i, cache):
+    log_diagonal = _take_out(prior, data, i, cache)
+    if math.isnan(log_diagonal):
+        return False
+    cache[0] = collapsed.log_norm_of_size(prior, cache[1]) - log_diagonal
+    return True
 
 
 @base.implements(base.log_predictive, MvNormalPrior)
@@ -118,7 +138,7 @@ def _log_predictive(prior, data, i, cache):
     """Return the Student t log predictive density, eq. (7.8)."""
     n_features = data.shape[1]
     kappa_n = prior.kappa0 + cache[1]
-    gap = cache[-n_features:]
+    gap = _scratch_in(cache, n_features)
     for d in range(n_features):
         gap[d] = data[i, d] - prior.shift[d] - cache[3 + d]
     factor = _factor_in(cache, n_features)
@@ -132,8 +152,27 @@ def _table_height(prior):
     return 4 + 2 * n_features + n_features * (n_features - 1) // 2
 
 
+@base.implements(collapsed.add_to_cluster, MvNormalPrior)
+def _add_to_cluster(prior, data, i, clusters, p):
+    cache = row_of(clusters.caches, p)
+    _take_in(prior, data, i, cache)
+    norm = collapsed.kept_norm_of_size(prior, clusters, cache[1])
+    cache[0] = norm - log_diagonal_sum(_factor_in(cache, data.shape[1]))
+
+
+@base.implements(collapsed.remove_from_cluster, MvNormalPrior)
+def _remove_from_cluster(prior, data, i, clusters, p):
+    cache = row_of(clusters.caches, p)
+    log_diagonal = _take_out(prior, data, i, cache)
+    if math.isnan(log_diagonal):
+        return False
+    cache[0] = collapsed.kept_norm_of_size(prior, clusters, cache[1]) - log_diagonal
+    return True
+
+
 @base.implements(collapsed.tabulate, MvNormalPrior)
-def _tabulate(prior, cache, table, p):
+def _tabulate(prior, clusters, p):
+    cache, table = row_of(clusters.caches, p), clusters.table
     n_features, n = prior.mu0.shape[0], cache[1]
     factor = _factor_in(cache, n_features)
     at = place_of(collapsed.table_height(prior), p)
@@ -150,8 +189,9 @@ def _tabulate(prior, cache, table, p):
     table[at] = cache[0]
     table[at + WIDE] = kappa_n / (kappa_n + 1.0)
     table[at + 2 * WIDE] = 0.5 * (prior.nu0 + n + 1.0)
-    norms = _log_norm_of_size(prior, n - 1.0) - _log_norm_of_size(prior, n)
-    table[at + 3 * WIDE] = cache[0] + norms
+    norm = collapsed.kept_norm_of_size(prior, clusters, n)
+    norm_without = collapsed.kept_norm_of_size(prior, clusters, n - 1.0)
+    table[at + 3 * WIDE] = cache[0] + (norm_without - norm)
 
 
 @jitted_copied
@@ -168,7 +208,7 @@ def _log_predictive_of_rest(prior, n, squared, log_norm):
     return log_norm + 0.5 * (prior.nu0 + n - 1.0) * math.log(left)
 
 
-@base.implements(collapsed.fill_log_predictives, MvNormalPrior)
+@base.implements(collapsed.fill_log_predictives, MvNormalPrior, inline=True)
 def _fill_log_predictives(prior, data, i, clusters, n, own, out):
     d, height, table = prior.mu0.shape[0], collapsed.table_height(prior), clusters.table
     solved, row = part_of(clusters.scratch, 0, d * WIDE), part_of(clusters.scratch, d * WIDE, d)

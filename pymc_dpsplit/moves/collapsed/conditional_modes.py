@@ -20,7 +20,7 @@ from pymc_dpsplit.components.base import (
 from pymc_dpsplit.components.multiplicity import multiplicity
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.rows import copy_row, lengthened, with_more_rows
-from pymc_dpsplit.moves.collapsed.scan import refill
+from pymc_dpsplit.moves.collapsed.positions import refill
 from pymc_dpsplit.moves.partition_law import (
     log_cluster_factor,
     log_founding_factor,
