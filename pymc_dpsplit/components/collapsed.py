@@ -23,7 +23,7 @@ from pymc_dpsplit.components.base import (
 )
 from pymc_dpsplit.components.dispatch import optional_operation
 from pymc_dpsplit.kernels.cluster_table import WIDE
-from pymc_dpsplit.kernels.jit import jitted, jitted_inlined
+from pymc_dpsplit.kernels.jit import jitted, jitted_inlined_uncounted
 from pymc_dpsplit.kernels.rows import copy_row
 from pymc_dpsplit.kernels.views import row_of
 
@@ -136,7 +136,7 @@ def log_norm_of_size(prior, n):
     return 0.0
 
 
-@jitted_inlined
+@jitted_inlined_uncounted
 def kept_norm_of_size(prior, clusters, n):
     """As `log_norm_of_size`, computed when it is first needed.
 

@@ -15,7 +15,7 @@ from pymc_dpsplit.components.diag_normal import DiagNormalPrior, posterior_of_co
 from pymc_dpsplit.kernels.cluster_blocks import fill_student_columns
 from pymc_dpsplit.kernels.cluster_table import WIDE, place_of
 from pymc_dpsplit.kernels.digits import LEAST_KEPT, keeps_digits
-from pymc_dpsplit.kernels.jit import jitted, jitted_copied, jitted_inlined
+from pymc_dpsplit.kernels.jit import jitted, jitted_inlined_uncounted
 from pymc_dpsplit.kernels.logarithm import log_plainly
 from pymc_dpsplit.kernels.special import log_half_step
 from pymc_dpsplit.kernels.views import part_of, row_of
@@ -30,7 +30,7 @@ def _cache_size(prior):
     return 3 + 2 * prior.mu0.shape[0]
 
 
-@base.implements(collapsed.log_norm_of_size, DiagNormalPrior)
+@base.implements(collapsed.log_norm_of_size, DiagNormalPrior, uncounted=True)
 def _log_norm_of_size(prior, n):
     total, of_column = 0.0, 0.0
     for d in range(prior.mu0.shape[0]):
@@ -43,7 +43,7 @@ def _log_norm_of_size(prior, n):
     return total
 
 
-@jitted
+@jitted_inlined_uncounted
 def _log_of_b(prior, cache):
     """Sum of the logarithms of b_n."""
     n_features, total, product = prior.mu0.shape[0], 0.0, 1.0
@@ -75,7 +75,7 @@ def _fill_cache(prior, stats, cache):
     _refresh_normaliser(prior, cache)
 
 
-@jitted_inlined
+@jitted_inlined_uncounted
 def _take_in(prior, data, i, cache):
     """Add an observation to n, the means and b_n."""
     n_features = data.shape[1]
@@ -88,7 +88,7 @@ def _take_in(prior, data, i, cache):
     cache[1] = n + 1.0
 
 
-@jitted_inlined
+@jitted_inlined_uncounted
 def _take_out(prior, data, i, cache):
     """Remove an observation from n, the means and b_n; return whether enough digits are left."""
     n_features = data.shape[1]
@@ -140,7 +140,7 @@ def _table_height(prior):
     return 2 + 3 * prior.mu0.shape[0]
 
 
-@base.implements(collapsed.add_to_cluster, DiagNormalPrior)
+@base.implements(collapsed.add_to_cluster, DiagNormalPrior, uncounted=True)
 def _add_to_cluster(prior, data, i, clusters, p):
     cache = row_of(clusters.caches, p)
     _take_in(prior, data, i, cache)
@@ -148,7 +148,7 @@ def _add_to_cluster(prior, data, i, clusters, p):
     cache[0] = norm - 0.5 * _log_of_b(prior, cache)
 
 
-@base.implements(collapsed.remove_from_cluster, DiagNormalPrior)
+@base.implements(collapsed.remove_from_cluster, DiagNormalPrior, uncounted=True)
 def _remove_from_cluster(prior, data, i, clusters, p):
     cache = row_of(clusters.caches, p)
     if not _take_out(prior, data, i, cache):
@@ -158,7 +158,7 @@ def _remove_from_cluster(prior, data, i, clusters, p):
     return True
 
 
-@base.implements(collapsed.tabulate, DiagNormalPrior)
+@base.implements(collapsed.tabulate, DiagNormalPrior, uncounted=True)
 def _tabulate(prior, clusters, p):
     cache, table = row_of(clusters.caches, p), clusters.table
     n_features, n = prior.mu0.shape[0], cache[1]
@@ -177,7 +177,7 @@ def _tabulate(prior, clusters, p):
     table[at + WIDE] = cache[0] + (norm_without - norm)
 
 
-@jitted_copied
+@jitted_inlined_uncounted
 def _log_predictive_of_rest(prior, row, n, table, at):
     """Log predictive of an observation given the other n - 1 of its cluster, eq. (4.2)."""
     n_features = prior.mu0.shape[0]
@@ -194,7 +194,7 @@ def _log_predictive_of_rest(prior, row, n, table, at):
     return total
 
 
-@base.implements(collapsed.fill_log_predictives, DiagNormalPrior, inline=True)
+@base.implements(collapsed.fill_log_predictives, DiagNormalPrior, inline=True, uncounted=True)
 def _fill_log_predictives(prior, data, i, clusters, n, own, out):
     d, height = prior.mu0.shape[0], collapsed.table_height(prior)
     row = part_of(clusters.scratch, 0, d)

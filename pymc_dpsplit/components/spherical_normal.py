@@ -308,7 +308,7 @@ def _mean_parameters(prior, stats, params):
         params[1 + j] = _posterior_mean(prior, stats, j)
 
 
-@base.implements(collapsed.log_norm_of_size, SphericalNormalPrior)
+@base.implements(collapsed.log_norm_of_size, SphericalNormalPrior, uncounted=True)
 def _log_norm_of_size(prior, n):
     d, kappa_n = prior.mu0.shape[0], prior.kappa0 + n
     log_scale = _LOG_2PI + math.log((kappa_n + 1.0) / kappa_n)
@@ -383,7 +383,7 @@ def _table_height(prior):
     return 4 + prior.mu0.shape[0]
 
 
-@base.implements(collapsed.tabulate, SphericalNormalPrior)
+@base.implements(collapsed.tabulate, SphericalNormalPrior, uncounted=True)
 def _tabulate(prior, clusters, p):
     """Write the mean, then c, s and h of c - h log(1 + s q), and the c of one row less."""
     cache, table = row_of(clusters.caches, p), clusters.table

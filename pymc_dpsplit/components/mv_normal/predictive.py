@@ -17,7 +17,7 @@ from pymc_dpsplit.components.mv_normal.family import MvNormalPrior
 from pymc_dpsplit.kernels.cluster_blocks import fill_squared_solves, fill_student
 from pymc_dpsplit.kernels.cluster_table import WIDE, place_of
 from pymc_dpsplit.kernels.digits import LEAST_KEPT
-from pymc_dpsplit.kernels.jit import jitted, jitted_copied, jitted_inlined
+from pymc_dpsplit.kernels.jit import jitted, jitted_inlined_uncounted
 from pymc_dpsplit.kernels.linalg import (
     add_rank_one,
     log_diagonal_sum,
@@ -39,19 +39,19 @@ def _cache_size(prior):
     return 3 + 2 * n_features + n_features * n_features
 
 
-@jitted_inlined
+@jitted_inlined_uncounted
 def _factor_in(cache, n_features):
     """Return a view, without a reference count, of the Cholesky factor of psi_n in a cache."""
     return square_of(cache, 3 + n_features, n_features)
 
 
-@jitted_inlined
+@jitted_inlined_uncounted
 def _scratch_in(cache, n_features):
     """Return a view, without a reference count, of the scratch of a cache."""
     return part_of(cache, 3 + n_features + n_features * n_features, n_features)
 
 
-@base.implements(collapsed.log_norm_of_size, MvNormalPrior)
+@base.implements(collapsed.log_norm_of_size, MvNormalPrior, uncounted=True)
 def _log_norm_of_size(prior, n):
     n_features = prior.mu0.shape[0]
     kappa_n = prior.kappa0 + n
@@ -77,7 +77,7 @@ def _fill_cache(prior, stats, cache):
     _refresh_normaliser(prior, cache)
 
 
-@jitted_copied
+@jitted_inlined_uncounted
 def _take_in(prior, data, i, cache):
     """Update mean and factor of psi_n by a rank-one matrix, O(D^2); Das (2014), eq. 15."""
     n_features = data.shape[1]
@@ -92,7 +92,7 @@ def _take_in(prior, data, i, cache):
     cache[1] += 1.0
 
 
-@jitted_copied
+@jitted_inlined_uncounted
 def _take_out(prior, data, i, cache):
     """Downdate mean and factor of psi_n by a rank-one matrix, O(D^2); Das (2014), eq. 16.
 
@@ -152,7 +152,7 @@ def _table_height(prior):
     return 4 + 2 * n_features + n_features * (n_features - 1) // 2
 
 
-@base.implements(collapsed.add_to_cluster, MvNormalPrior)
+@base.implements(collapsed.add_to_cluster, MvNormalPrior, uncounted=True)
 def _add_to_cluster(prior, data, i, clusters, p):
     cache = row_of(clusters.caches, p)
     _take_in(prior, data, i, cache)
@@ -160,7 +160,7 @@ def _add_to_cluster(prior, data, i, clusters, p):
     cache[0] = norm - log_diagonal_sum(_factor_in(cache, data.shape[1]))
 
 
-@base.implements(collapsed.remove_from_cluster, MvNormalPrior)
+@base.implements(collapsed.remove_from_cluster, MvNormalPrior, uncounted=True)
 def _remove_from_cluster(prior, data, i, clusters, p):
     cache = row_of(clusters.caches, p)
     log_diagonal = _take_out(prior, data, i, cache)
@@ -170,7 +170,7 @@ def _remove_from_cluster(prior, data, i, clusters, p):
     return True
 
 
-@base.implements(collapsed.tabulate, MvNormalPrior)
+@base.implements(collapsed.tabulate, MvNormalPrior, uncounted=True)
 def _tabulate(prior, clusters, p):
     cache, table = row_of(clusters.caches, p), clusters.table
     n_features, n = prior.mu0.shape[0], cache[1]
@@ -194,7 +194,7 @@ def _tabulate(prior, clusters, p):
     table[at + 3 * WIDE] = cache[0] + (norm_without - norm)
 
 
-@jitted_copied
+@jitted_inlined_uncounted
 def _log_predictive_of_rest(prior, n, squared, log_norm):
     """Log predictive of an observation given the other n - 1 of its cluster, eq. (4.2).
 
@@ -208,7 +208,7 @@ def _log_predictive_of_rest(prior, n, squared, log_norm):
     return log_norm + 0.5 * (prior.nu0 + n - 1.0) * math.log(left)
 
 
-@base.implements(collapsed.fill_log_predictives, MvNormalPrior, inline=True)
+@base.implements(collapsed.fill_log_predictives, MvNormalPrior, inline=True, uncounted=True)
 def _fill_log_predictives(prior, data, i, clusters, n, own, out):
     d, height, table = prior.mu0.shape[0], collapsed.table_height(prior), clusters.table
     solved, row = part_of(clusters.scratch, 0, d * WIDE), part_of(clusters.scratch, d * WIDE, d)

@@ -20,7 +20,7 @@ from pymc_dpsplit.components.collapsed import (
 )
 from pymc_dpsplit.components.multiplicity import multiplicity
 from pymc_dpsplit.kernels.cluster_table import WIDE, whole_blocks
-from pymc_dpsplit.kernels.jit import jitted, jitted_inlined
+from pymc_dpsplit.kernels.jit import jitted, jitted_inlined_uncounted, jitted_uncounted
 from pymc_dpsplit.kernels.rows import copy_row, copy_rows, first_column_sum
 from pymc_dpsplit.kernels.views import row_of
 from pymc_dpsplit.moves.cluster_order import cluster_order
@@ -174,7 +174,7 @@ def with_more_room(prior, positions):
     return longer
 
 
-@jitted
+@jitted_uncounted
 def open_position(positions):
     """Make the first gap, or the next position, that of a cluster without observations.
 
@@ -198,7 +198,7 @@ def open_position(positions):
     return p
 
 
-@jitted_inlined
+@jitted_inlined_uncounted
 def log_joining_one(law, positions, size):
     """Log prior mass of one observation that joins a cluster; computed when first needed.
 
@@ -221,7 +221,7 @@ def log_joining_one(law, positions, size):
     return known[at]
 
 
-@jitted
+@jitted_uncounted
 def settle(prior, law, positions, p):
     """Bring what is derived from the cache and the size of a cluster up to date.
 
@@ -240,7 +240,7 @@ def settle(prior, law, positions, p):
         positions.log_sizes[p] = -math.inf
 
 
-@jitted
+@jitted_uncounted
 def move_between(prior, data, labels, i, law, positions, origin, goal):
     """Move observation i from position `origin` to position `goal`.
 

@@ -20,7 +20,7 @@ from pymc_dpsplit.components.collapsed import fill_log_predictives
 from pymc_dpsplit.components.multiplicity import multiplicity
 from pymc_dpsplit.kernels.cluster_choice import choose_position
 from pymc_dpsplit.kernels.cluster_table import whole_blocks
-from pymc_dpsplit.kernels.jit import jitted, jitted_inlined
+from pymc_dpsplit.kernels.jit import jitted, jitted_inlined_uncounted, jitted_uncounted
 from pymc_dpsplit.kernels.rows import first_column_sum
 from pymc_dpsplit.moves.collapsed.positions import (
     log_joining_one,
@@ -60,7 +60,7 @@ def _add_masses_of_several(law, n_joining, positions, log_mass):
             log_mass[p] += log_joining_factor(law, sizes[p], n_joining) - positions.log_sizes[p]
 
 
-@jitted_inlined
+@jitted_inlined_uncounted
 def _draw_position(prior, data, labels, i, law, log_alone, log_open, positions, rng):
     """Draw the position of the cluster that observation i joins; the next one for a new cluster.
 
@@ -94,16 +94,16 @@ def _draw_position(prior, data, labels, i, law, log_alone, log_open, positions, 
     return choose_position(log_mass, positions.log_sizes, n_padded, rng.random())
 
 
-@jitted_inlined
+@jitted_inlined_uncounted
 def _log_masses_of_opening(law, n_clusters):
     return log_opening_mass(law, n_clusters), log_opening_mass(law, n_clusters - 1)
 
 
-@jitted
+@jitted_uncounted
 def _visit_some(target, labels, rng, rows, log_alone, first, positions):
     """Redraw the labels of rows[first:] while there is room; return how far it came.
 
-    Nothing is allocated here, so that no references are counted.
+    Nothing is allocated here, so that no references need be counted.
     """
     prior, data, law = target
     counts, capacity = positions.counts, positions.log_sizes.shape[0]
