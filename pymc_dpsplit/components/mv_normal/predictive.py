@@ -40,15 +40,9 @@ def _cache_size(prior):
 
 
 @jitted_inlined_uncounted
-def _factor_in(cache, n_features):
-    """Return a view, without a reference count, of the Cholesky factor of psi_n in a cache."""
-    return square_of(cache, 3 + n_features, n_features)
-
-
-@jitted_inlined_uncounted
-def _scratch_in(cache, n_features):
-    """Return a view, without a reference count, of the scratch of a cache."""
-    return part_of(cache, 3 + n_features + n_features * n_features, n_features)
+def _after_factor(n_features):
+    """Return where the scratch of a cache begins."""
+    return 3 + n_features + n_features * n_features
 
 
 @base.implements(collapsed.log_norm_of_size, MvNormalPrior, uncounted=True)
@@ -63,7 +57,8 @@ def _log_norm_of_size(prior, n):
 @jitted
 def _refresh_normaliser(prior, cache):
     """Recompute the normaliser of the Student t predictive from n and the factor of psi_n."""
-    factor = _factor_in(cache, prior.mu0.shape[0])
+    n_features = prior.mu0.shape[0]
+    factor = square_of(cache, 3 + n_features, n_features)
     cache[0] = collapsed.log_norm_of_size(prior, cache[1]) - log_diagonal_sum(factor)
 
 
@@ -72,7 +67,7 @@ def _fill_cache(prior, stats, cache):
     n_features = prior.mu0.shape[0]
     cache[1] = stats[0]
     cache[2] = 0.0
-    factor = _factor_in(cache, n_features)
+    factor = square_of(cache, 3 + n_features, n_features)
     fill_posterior(prior, stats, cache[3 : 3 + n_features], factor)
     _refresh_normaliser(prior, cache)
 
@@ -82,13 +77,13 @@ def _take_in(prior, data, i, cache):
     """Update mean and factor of psi_n by a rank-one matrix, O(D^2); Das (2014), eq. 15."""
     n_features = data.shape[1]
     kappa_n = prior.kappa0 + cache[1]
-    gap = _scratch_in(cache, n_features)
+    gap = part_of(cache, _after_factor(n_features), n_features)
     scale = math.sqrt(kappa_n / (kappa_n + 1.0))
     for d in range(n_features):
         difference = data[i, d] - prior.shift[d] - cache[3 + d]
         cache[3 + d] += difference / (kappa_n + 1.0)
         gap[d] = scale * difference
-    add_rank_one(_factor_in(cache, n_features), gap)
+    add_rank_one(square_of(cache, 3 + n_features, n_features), gap)
     cache[1] += 1.0
 
 
@@ -101,14 +96,14 @@ def _take_out(prior, data, i, cache):
     """
     n_features = data.shape[1]
     kappa_n = prior.kappa0 + cache[1]
-    gap = _scratch_in(cache, n_features)
+    gap = part_of(cache, _after_factor(n_features), n_features)
     scale = math.sqrt(kappa_n / (kappa_n - 1.0))
     for d in range(n_features):
         difference = data[i, d] - prior.shift[d] - cache[3 + d]
         cache[3 + d] -= difference / (kappa_n - 1.0)
         gap[d] = scale * difference
     cache[1] -= 1.0
-    factor = _factor_in(cache, n_features)
+    factor = square_of(cache, 3 + n_features, n_features)
     before = log_diagonal_sum(factor)
     if not remove_rank_one(factor, gap):
         return math.nan
@@ -138,10 +133,10 @@ def _log_predictive(prior, data, i, cache):
     """Return the Student t log predictive density, eq. (7.8)."""
     n_features = data.shape[1]
     kappa_n = prior.kappa0 + cache[1]
-    gap = _scratch_in(cache, n_features)
+    gap = part_of(cache, _after_factor(n_features), n_features)
     for d in range(n_features):
         gap[d] = data[i, d] - prior.shift[d] - cache[3 + d]
-    factor = _factor_in(cache, n_features)
+    factor = square_of(cache, 3 + n_features, n_features)
     squared = squared_solve(factor, gap) * kappa_n / (kappa_n + 1.0)
     return cache[0] - 0.5 * (prior.nu0 + cache[1] + 1.0) * math.log1p(squared)
 
@@ -157,7 +152,7 @@ def _add_to_cluster(prior, data, i, clusters, p):
     cache = row_of(clusters.caches, p)
     _take_in(prior, data, i, cache)
     norm = collapsed.kept_norm_of_size(prior, clusters, cache[1])
-    cache[0] = norm - log_diagonal_sum(_factor_in(cache, data.shape[1]))
+    cache[0] = norm - log_diagonal_sum(square_of(cache, 3 + data.shape[1], data.shape[1]))
 
 
 @base.implements(collapsed.remove_from_cluster, MvNormalPrior, uncounted=True)
@@ -174,7 +169,7 @@ def _remove_from_cluster(prior, data, i, clusters, p):
 def _tabulate(prior, clusters, p):
     cache, table = row_of(clusters.caches, p), clusters.table
     n_features, n = prior.mu0.shape[0], cache[1]
-    factor = _factor_in(cache, n_features)
+    factor = square_of(cache, 3 + n_features, n_features)
     at = place_of(collapsed.table_height(prior), p)
     for d in range(n_features):
         table[at + d * WIDE] = cache[3 + d]
