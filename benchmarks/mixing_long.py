@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from benchmarks import workloads
 from benchmarks.mixing import Case, rows_of, sample
 from benchmarks.row import Row
 
@@ -11,7 +12,7 @@ _MINUTES = 20.0
 
 def run() -> Iterator[Row]:
     """Agreement, the time it took, and the rates."""
-    traces = sample(_CASE)
+    traces = sample(_CASE, workloads.load(_CASE.name))
     yield Row(
         name="W2_1e5: R-hat",
         measured=traces.r_hat,

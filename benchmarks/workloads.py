@@ -70,8 +70,14 @@ class Workload:
         return dps.MvNormal(self.mu0, self.kappa0, self.nu0, self.psi0)
 
 
-def load(name: str) -> Workload:
+def load(name: str, seed: int | None = None) -> Workload:
     """The workload of this name: galaxies, faithful, W2_1e3 and the like, or W3.
+
+    Parameters
+    ----------
+    name : str
+    seed : int, optional
+        Of another mixture of the same kind, and other rows; real data are the same for each.
 
     Raises
     ------
@@ -87,9 +93,10 @@ def load(name: str) -> Workload:
         points = np.array([[-1.3, -1.2], [0.7, 0.7], [0.0, 0.0]])
         return _real(rows, 0.1 * np.eye(2), points, np.zeros(2))
     if name.startswith("W2_"):
-        return _synthetic(2, int(float(name[3:])), n_clusters=10, n_features=2, spread=4.5, nu=6.0)
+        n_obs = int(float(name[3:]))
+        return _synthetic(2 if seed is None else seed, n_obs, 10, 2, spread=4.5, nu=6.0)
     if name == "W3":
-        return _synthetic(3, 10_000, n_clusters=20, n_features=8, spread=1.6, nu=12.0)
+        return _synthetic(3 if seed is None else seed, 10_000, 20, 8, spread=1.6, nu=12.0)
     raise ValueError(f"there is no workload {name!r}.")
 
 

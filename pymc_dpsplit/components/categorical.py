@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from pymc_dpsplit.components import base
+from pymc_dpsplit.components import base, collapsed
 from pymc_dpsplit.components.arguments import refuse_where, rows_of
 from pymc_dpsplit.components.by_column import DiscreteByColumn
 from pymc_dpsplit.components.category_weights import (
@@ -32,7 +32,12 @@ from pymc_dpsplit.data.blocks import highest_of
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.lookup import fill_log_lookup
 from pymc_dpsplit.kernels.random import draw_log_gamma
-from pymc_dpsplit.kernels.special import LOG_ZERO, log_rising_over, log_sum_of_two
+from pymc_dpsplit.kernels.special import (
+    LOG_ZERO,
+    log_of_ratio,
+    log_rising_over,
+    log_sum_of_two,
+)
 from pymc_dpsplit.kernels.tiles import TILE
 
 _TINY = np.finfo(np.float64).tiny
@@ -382,4 +387,16 @@ def _log_predictive(prior, data, i, cache):
         if place < 0:
             return LOG_ZERO
         total += cache[2 + prior.a0.size + place]
+    return total
+
+
+@base.implements(collapsed.log_predictive_without, CategoricalPrior)
+def _log_predictive_without(prior, data, i, cache, spare):
+    total = 0.0
+    for d in range(data.shape[1]):
+        code, n_others = np.int64(data[i, d]), cache[1] - 1.0
+        for c in range(prior.a0.shape[1]):
+            n_others += prior.a0[d, c]
+        weight = prior.a0[d, code] + cache[2 + d * prior.a0.shape[1] + code] - 1.0
+        total += log_of_ratio(weight, n_others)
     return total

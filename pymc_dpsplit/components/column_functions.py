@@ -23,13 +23,14 @@ of the log predictive that does not depend on the row, the log of the relative p
 is left after removals, n, t (D), a number for each column (D).
 """
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from pymc_dpsplit.components import base
+from pymc_dpsplit.components import base, collapsed
 from pymc_dpsplit.components.dispatch import (
     implemented,
     implements,
@@ -37,12 +38,12 @@ from pymc_dpsplit.components.dispatch import (
     optional_operation,
     whether_implemented,
 )
-from pymc_dpsplit.kernels.digits import keeps_digits
+from pymc_dpsplit.kernels.digits import LEAST_KEPT, keeps_digits
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.linear import fill_log_linear
 from pymc_dpsplit.kernels.special import LOG_ZERO
 from pymc_dpsplit.kernels.tiles import TILE, load_dense_tile
-from pymc_dpsplit.kernels.views import part_of
+from pymc_dpsplit.kernels.views import part_of, row_of
 
 # Functions of one entry are inlined, since passing a prior costs more than most of their bodies.
 _of_an_entry = partial(operation, inline=True)
@@ -369,6 +370,42 @@ def _log_predictive(prior, data, i, cache):
     return total
 
 
+def _log_predictive_without(prior, data, i, cache, spare):
+    n, total, kept = cache[2] - 1.0, 0.0, 1.0
+    for d in range(prior.shift.shape[0]):
+        x = np.float64(data[i, d])
+        measure = log_measure(prior, d, x)
+        if measure == LOG_ZERO:
+            return LOG_ZERO
+        t = statistic(prior, d, x)
+        rest = cache[3 + d] - t
+        kept = min(kept, share_kept(prior, d, cache[3 + d], rest))
+        constant, prepared = prepare_predictive(prior, d, n, rest)
+        total += measure + constant + finish_predictive(prior, d, n, rest, prepared, t)
+    return total if kept > LEAST_KEPT else math.nan
+
+
+def _fill_log_predictives(prior, data, i, clusters, n, own, out):
+    """Write the log predictives; what depends on the row alone is computed once."""
+    n_columns, caches, log_measures = prior.shift.shape[0], clusters.caches, 0.0
+    for p in range(n):
+        out[p] = caches[p, 0]
+    for d in range(n_columns):
+        x, at = np.float64(data[i, d]), 3 + n_columns + d
+        measure = log_measure(prior, d, x)
+        log_measures += measure
+        t = statistic(prior, d, x) if measure != LOG_ZERO else 0.0
+        for p in range(n):
+            if clusters.sizes[p] > 0.0:
+                n_p, t_p, prepared = caches[p, 2], caches[p, 3 + d], caches[p, at]
+                out[p] += finish_predictive(prior, d, n_p, t_p, prepared, t)
+    for p in range(n):
+        out[p] += log_measures
+    if own < 0:
+        return math.nan
+    return collapsed.log_predictive_without(prior, data, i, row_of(caches, own), clusters.spare)
+
+
 _BY_COLUMN: dict[Callable[..., Any], Callable[..., Any]] = {
     base.stats_size: _stats_size,
     base.params_size: _params_size,
@@ -384,6 +421,8 @@ _BY_COLUMN: dict[Callable[..., Any], Callable[..., Any]] = {
     base.predictive_add: _cache_add,
     base.predictive_remove: _cache_remove,
     base.log_predictive: _log_predictive,
+    collapsed.log_predictive_without: _log_predictive_without,
+    collapsed.fill_log_predictives: _fill_log_predictives,
 }
 
 

@@ -5,8 +5,7 @@ Murphy (2007), "Conjugate Bayesian analysis of the Gaussian distribution", secti
 docs/method.md, eq. (7.1)-(7.3).
 
 Layout.  stats: n, sums (D), sums of squares (D).  params: log normaliser, mu (D),
-1 / sigma (D).  cache: log normaliser, n, then per feature the posterior mean (D) and b_n (D),
-then the log of the relative precision of b_n that is left after removals.
+1 / sigma (D).  `diag_normal_predictive` describes the predictive cache.
 """
 
 import math
@@ -30,7 +29,6 @@ from pymc_dpsplit.components.prior_choice.partitions import share_given
 from pymc_dpsplit.components.prior_choice.variances import choose_variances, shape_with_mean
 from pymc_dpsplit.data.blocks import moments_of
 from pymc_dpsplit.kernels.diagonal import fill_log_independent
-from pymc_dpsplit.kernels.digits import keeps_digits
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.overrelaxation import overrelax_log_gamma, overrelax_normal
 from pymc_dpsplit.kernels.random import draw_log_gamma
@@ -215,8 +213,20 @@ class DiagNormal(ByColumn):
 
 
 @jitted
-def _posterior(prior, n, total, squares, d):
-    """Return the posterior mean, kappa_n, a_n and b_n of feature d, eq. (7.2)."""
+def posterior_of_column(prior, n, total, squares, d):
+    """Return the posterior mean, kappa_n, a_n and b_n of feature d, eq. (7.2).
+
+    Parameters
+    ----------
+    prior : NamedTuple
+    n, total, squares : float
+        Number of entries, their sum and that of their squares.
+    d : int
+
+    Returns
+    -------
+    mean, kappa_n, a_n, b_n : float
+    """
     kappa_n = prior.kappa0[d] + n
     a_n = prior.a0[d] + 0.5 * n
     if n == 0.0:
@@ -242,11 +252,6 @@ def _params_size(prior):
 @base.implements(base.tile_size, DiagNormalPrior)
 def _tile_size(prior):
     return prior.mu0.shape[0]
-
-
-@base.implements(base.predictive_size, DiagNormalPrior)
-def _cache_size(prior):
-    return 3 + 2 * prior.mu0.shape[0]
 
 
 @base.implements(base.load_tile, DiagNormalPrior)
@@ -296,7 +301,9 @@ def _log_marginal(prior, stats):
     n = stats[0]
     total = -0.5 * n * n_features * _LOG_2PI
     for d in range(n_features):
-        _, kappa_n, a_n, b_n = _posterior(prior, n, stats[1 + d], stats[1 + n_features + d], d)
+        _, kappa_n, a_n, b_n = posterior_of_column(
+            prior, n, stats[1 + d], stats[1 + n_features + d], d
+        )
         total += 0.5 * math.log(prior.kappa0[d] / kappa_n)
         total += math.lgamma(a_n) - math.lgamma(prior.a0[d])
         total += prior.a0[d] * math.log(prior.b0[d]) - a_n * math.log(b_n)
@@ -308,7 +315,7 @@ def _draw_parameters(prior, stats, rng, params):
     n_features = prior.mu0.shape[0]
     params[0] = -0.5 * n_features * _LOG_2PI
     for d in range(n_features):
-        mean, kappa_n, a_n, b_n = _posterior(
+        mean, kappa_n, a_n, b_n = posterior_of_column(
             prior, stats[0], stats[1 + d], stats[1 + n_features + d], d
         )
         log_precision = 0.5 * (draw_log_gamma(rng, a_n) - math.log(b_n))
@@ -323,7 +330,7 @@ def _overrelax_parameters(prior, stats, rng, params):
     n_features = prior.mu0.shape[0]
     params[0] = -0.5 * n_features * _LOG_2PI
     for d in range(n_features):
-        mean, kappa_n, a_n, b_n = _posterior(
+        mean, kappa_n, a_n, b_n = posterior_of_column(
             prior, stats[0], stats[1 + d], stats[1 + n_features + d], d
         )
         precision, log_b = params[1 + n_features + d], math.log(b_n)
@@ -341,83 +348,10 @@ def _mean_parameters(prior, stats, params):
     n_features = prior.mu0.shape[0]
     params[0] = -0.5 * n_features * _LOG_2PI
     for d in range(n_features):
-        mean, _, a_n, b_n = _posterior(prior, stats[0], stats[1 + d], stats[1 + n_features + d], d)
+        mean, _, a_n, b_n = posterior_of_column(
+            prior, stats[0], stats[1 + d], stats[1 + n_features + d], d
+        )
         precision = math.sqrt(a_n / b_n)
         params[0] += math.log(precision)
         params[1 + d] = mean
         params[1 + n_features + d] = precision
-
-
-@jitted
-def _refresh_normaliser(prior, cache):
-    """Recompute the normaliser of the Student t predictive from n and b_n."""
-    n_features = prior.mu0.shape[0]
-    n = cache[1]
-    total = 0.0
-    for d in range(n_features):
-        kappa_n = prior.kappa0[d] + n
-        a_n = prior.a0[d] + 0.5 * n
-        b_n = cache[2 + n_features + d]
-        total += math.lgamma(a_n + 0.5) - math.lgamma(a_n)
-        total -= 0.5 * (_LOG_2PI + math.log(b_n * (kappa_n + 1.0) / kappa_n))
-    cache[0] = total
-
-
-@base.implements(base.fill_predictive, DiagNormalPrior)
-def _fill_cache(prior, stats, cache):
-    n_features = prior.mu0.shape[0]
-    cache[1] = stats[0]
-    for d in range(n_features):
-        mean, _, _, b_n = _posterior(prior, stats[0], stats[1 + d], stats[1 + n_features + d], d)
-        cache[2 + d] = mean
-        cache[2 + n_features + d] = b_n
-    cache[-1] = 0.0
-    _refresh_normaliser(prior, cache)
-
-
-@base.implements(base.predictive_add, DiagNormalPrior)
-def _cache_add(prior, data, i, cache):
-    n_features = data.shape[1]
-    n = cache[1]
-    for d in range(n_features):
-        kappa_n = prior.kappa0[d] + n
-        gap = data[i, d] - prior.shift[d] - cache[2 + d]
-        cache[2 + n_features + d] += 0.5 * kappa_n / (kappa_n + 1.0) * gap * gap
-        cache[2 + d] += gap / (kappa_n + 1.0)
-    cache[1] = n + 1.0
-    _refresh_normaliser(prior, cache)
-
-
-@base.implements(base.predictive_remove, DiagNormalPrior)
-def _cache_remove(prior, data, i, cache):
-    n_features = data.shape[1]
-    n = cache[1]
-    kept = 1.0
-    for d in range(n_features):
-        kappa_n = prior.kappa0[d] + n
-        gap = data[i, d] - prior.shift[d] - cache[2 + d]
-        before = cache[2 + n_features + d]
-        after = before - 0.5 * kappa_n / (kappa_n - 1.0) * gap * gap
-        cache[2 + d] -= gap / (kappa_n - 1.0)
-        cache[2 + n_features + d] = after
-        kept = min(kept, after / before)
-    cache[1] = n - 1.0
-    if not keeps_digits(cache, -1, kept):
-        return False
-    _refresh_normaliser(prior, cache)
-    return True
-
-
-@base.implements(base.log_predictive, DiagNormalPrior)
-def _log_predictive(prior, data, i, cache):
-    """Return the Student t log predictive density, eq. (7.3) as a ratio of marginals."""
-    n_features = data.shape[1]
-    n = cache[1]
-    total = cache[0]
-    for d in range(n_features):
-        kappa_n = prior.kappa0[d] + n
-        a_n = prior.a0[d] + 0.5 * n
-        gap = data[i, d] - prior.shift[d] - cache[2 + d]
-        scale = cache[2 + n_features + d] * (kappa_n + 1.0) / kappa_n
-        total -= (a_n + 0.5) * math.log1p(0.5 * gap * gap / scale)
-    return total

@@ -13,7 +13,7 @@ from numba.core import types
 from numba.extending import overload
 
 from pymc_dpsplit.kernels.cache import add_source
-from pymc_dpsplit.kernels.jit import OPTIONS
+from pymc_dpsplit.kernels.jit import COUNTED, OPTIONS, UNCOUNTED
 
 _Function = Callable[..., Any]
 
@@ -81,13 +81,14 @@ def _dispatched(declaration: _Function, default: _Function, inline: bool) -> _Fu
     return call
 
 
-def _options(operation: _Function, inline: bool = False) -> Any:
+def _options(operation: _Function, inline: bool = False, uncounted: bool = False) -> Any:
     """Return the options of numba for implementations of an operation."""
-    return {**OPTIONS, "forceinline": inline or operation in _inlined}
+    counts = UNCOUNTED if uncounted else COUNTED
+    return {**OPTIONS, **counts, "forceinline": inline or operation in _inlined}
 
 
 def implements(
-    operation: _Function, prior_class: type, inline: bool = False
+    operation: _Function, prior_class: type, inline: bool = False, uncounted: bool = False
 ) -> Callable[[_Function], _Function]:
     """Register the decorated function as `operation` for priors of type `prior_class`.
 
@@ -99,6 +100,8 @@ def implements(
         The NamedTuple class of the family's prior.
     inline : bool
         Whether this implementation is inlined, even if the operation is not.
+    uncounted : bool
+        Whether it counts no references, see `kernels.jit.jitted_uncounted`.
 
     Returns
     -------
@@ -115,7 +118,8 @@ def implements(
             return implementation if is_ours and prior.instance_class is prior_class else None
 
         # Not strict, because argument names differ between operations.
-        overload(operation, jit_options=_options(operation, inline), strict=False)(choose)
+        options = _options(operation, inline, uncounted)
+        overload(operation, jit_options=options, strict=False)(choose)
         return implementation
 
     return register

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from pymc_dpsplit.components import base
+from pymc_dpsplit.components import base, collapsed
 from pymc_dpsplit.components.arguments import rows_of
 from pymc_dpsplit.components.component_family import ComponentFamily, Values
 from pymc_dpsplit.components.conditional_rows import complete_rows
@@ -29,11 +29,12 @@ from pymc_dpsplit.components.hyperparameters import (
     Requirements,
 )
 from pymc_dpsplit.data.blocks import moments_of
+from pymc_dpsplit.kernels.cluster_table import WIDE, place_of
 from pymc_dpsplit.kernels.diagonal import fill_log_independent
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.scatter import add_outer, add_outer_groups
 from pymc_dpsplit.kernels.tiles import TILE, load_dense_tile
-from pymc_dpsplit.kernels.views import part_of
+from pymc_dpsplit.kernels.views import part_of, row_of
 
 _LOG_2PI = math.log(2.0 * math.pi)
 
@@ -380,3 +381,48 @@ def _log_predictive(prior, data, i, cache):
         gap = _whitened_entry(prior, data, i, r) - cache[2 + d + r]
         squared += gap * gap
     return cache[0] - 0.5 * kappa_n / (kappa_n + 1.0) * squared
+
+
+@base.implements(collapsed.table_height, MvNormalKnownCovPrior)
+def _table_height(prior):
+    return 2 + prior.centre.shape[0]
+
+
+@base.implements(collapsed.tabulate, MvNormalKnownCovPrior)
+def _tabulate(prior, clusters, p):
+    """Write the posterior mean of c, then the two numbers of a log predictive c - h q."""
+    cache, table = row_of(clusters.caches, p), clusters.table
+    d, kappa_n = prior.centre.shape[0], prior.kappa0 + cache[1]
+    at = place_of(collapsed.table_height(prior), p)
+    for r in range(d):
+        table[at] = cache[2 + d + r]
+        at += WIDE
+    table[at] = cache[0]
+    table[at + WIDE] = 0.5 * kappa_n / (kappa_n + 1.0)
+
+
+@base.implements(collapsed.fill_log_predictives, MvNormalKnownCovPrior)
+def _fill_log_predictives(prior, data, i, clusters, n, own, out):
+    """Write the log predictives, the row whitened once for all clusters."""
+    d, height, table = prior.centre.shape[0], collapsed.table_height(prior), clusters.table
+    row, density = clusters.scratch, math.nan
+    for r in range(d):
+        row[WIDE + r] = _whitened_entry(prior, data, i, r)
+    for first in range(0, n, WIDE):
+        at = first * height
+        for t in range(WIDE):
+            row[t] = 0.0
+        for r in range(d):
+            x = row[WIDE + r]
+            for t in range(WIDE):
+                gap = x - table[at + t]
+                row[t] += gap * gap
+            at += WIDE
+        for t in range(WIDE):
+            out[first + t] = table[at + t] - table[at + WIDE + t] * row[t]
+        if first <= own < first + WIDE:
+            # Without the row, the mean is farther from it by the factor kappa_n / (kappa_n - 1).
+            kappa_n = prior.kappa0 + clusters.sizes[own]
+            density = prior.log_norm - 0.5 * d * math.log1p(1.0 / (kappa_n - 1.0))
+            density -= 0.5 * kappa_n / (kappa_n - 1.0) * row[own - first]
+    return density

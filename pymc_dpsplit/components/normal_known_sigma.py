@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from pymc_dpsplit.components import base
+from pymc_dpsplit.components import base, collapsed
 from pymc_dpsplit.components.arguments import rows_of
 from pymc_dpsplit.components.by_column import ByColumn
 from pymc_dpsplit.components.component_family import Values
@@ -300,3 +300,11 @@ def _log_predictive(prior, data, i, cache):
     """Return the normal log predictive density, eq. (7.21) as a ratio of marginals."""
     scaled = (data[i, 0] - prior.shift[0] - cache[3]) * cache[4]
     return cache[0] - 0.5 * scaled * scaled
+
+
+@base.implements(collapsed.log_predictive_without, NormalKnownSigmaPrior)
+def _log_predictive_without(prior, data, i, cache, spare):
+    x = data[i, 0] - prior.shift[0]
+    mean, precision = _posterior(prior, cache[1] - 1.0, cache[2] - x)
+    variance = prior.sigma**2 + 1.0 / precision
+    return -0.5 * (_LOG_2PI + math.log(variance) + (x - mean) ** 2 / variance)

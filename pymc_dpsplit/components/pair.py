@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_dpsplit.components import base
+from pymc_dpsplit.components import base, collapsed
 from pymc_dpsplit.components.dispatch import operation
 from pymc_dpsplit.kernels.tiles import TILE
 from pymc_dpsplit.kernels.views import columns_of, part_of
@@ -147,6 +147,17 @@ def _log_predictive(prior, data, i, cache):
     return first + base.log_predictive(prior.other, other_rows(prior, data), i, cache_other)
 
 
+def _log_predictive_without(prior, data, i, cache, spare):
+    size_first, size_other = base.predictive_size(prior.first), base.predictive_size(prior.other)
+    cache_first, cache_other = part_of(cache, 0, size_first), part_of(cache, size_first, size_other)
+    spare_first, spare_other = part_of(spare, 0, size_first), part_of(spare, size_first, size_other)
+    rows_first, rows_other = first_rows(prior, data), other_rows(prior, data)
+    first = collapsed.log_predictive_without(prior.first, rows_first, i, cache_first, spare_first)
+    return first + collapsed.log_predictive_without(
+        prior.other, rows_other, i, cache_other, spare_other
+    )
+
+
 # What a pair does without a tile, whatever the form of its rows.
 WITHOUT_TILES: dict[Callable[..., Any], Callable[..., Any]] = {
     base.stats_size: _stats_size,
@@ -160,6 +171,7 @@ WITHOUT_TILES: dict[Callable[..., Any], Callable[..., Any]] = {
     base.predictive_add: _cache_add,
     base.predictive_remove: _cache_remove,
     base.log_predictive: _log_predictive,
+    collapsed.log_predictive_without: _log_predictive_without,
 }
 
 for _operation, _implementation in WITHOUT_TILES.items():

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from pymc_dpsplit.components import base
+from pymc_dpsplit.components import base, collapsed
 from pymc_dpsplit.components.arguments import rows_of
 from pymc_dpsplit.components.by_column import ByColumn
 from pymc_dpsplit.components.component_family import Values
@@ -25,13 +25,15 @@ from pymc_dpsplit.components.parameter_laws import draw_gamma
 from pymc_dpsplit.components.prior_choice.partitions import share_given
 from pymc_dpsplit.components.prior_choice.variances import choose_variances, shape_with_mean
 from pymc_dpsplit.data.blocks import moments_of
+from pymc_dpsplit.kernels.cluster_table import WIDE, place_of
 from pymc_dpsplit.kernels.diagonal import fill_log_independent
-from pymc_dpsplit.kernels.digits import keeps_digits
+from pymc_dpsplit.kernels.digits import LEAST_KEPT, keeps_digits
 from pymc_dpsplit.kernels.jit import jitted
+from pymc_dpsplit.kernels.logarithm import log_plainly
 from pymc_dpsplit.kernels.random import draw_log_gamma
-from pymc_dpsplit.kernels.special import positive_exp
+from pymc_dpsplit.kernels.special import log_rising_by_halves, positive_exp
 from pymc_dpsplit.kernels.tiles import load_dense_tile
-from pymc_dpsplit.kernels.views import part_of
+from pymc_dpsplit.kernels.views import part_of, row_of
 
 _LOG_2PI = math.log(2.0 * math.pi)
 
@@ -306,13 +308,18 @@ def _mean_parameters(prior, stats, params):
         params[1 + j] = _posterior_mean(prior, stats, j)
 
 
+@base.implements(collapsed.log_norm_of_size, SphericalNormalPrior, uncounted=True)
+def _log_norm_of_size(prior, n):
+    d, kappa_n = prior.mu0.shape[0], prior.kappa0 + n
+    log_scale = _LOG_2PI + math.log((kappa_n + 1.0) / kappa_n)
+    return log_rising_by_halves(prior.a0 + 0.5 * n * d, d) - 0.5 * d * log_scale
+
+
 @jitted
 def _refresh_normaliser(prior, cache):
     """Recompute the normaliser of the Student t predictive from n and b_n."""
-    d, n = prior.mu0.shape[0], cache[1]
-    kappa_n, a_n = prior.kappa0 + n, prior.a0 + 0.5 * n * d
-    cache[0] = math.lgamma(a_n + 0.5 * d) - math.lgamma(a_n)
-    cache[0] -= 0.5 * d * (_LOG_2PI + math.log(cache[2] * (kappa_n + 1.0) / kappa_n))
+    log_b = prior.mu0.shape[0] * math.log(cache[2])
+    cache[0] = collapsed.log_norm_of_size(prior, cache[1]) - 0.5 * log_b
 
 
 @base.implements(base.fill_predictive, SphericalNormalPrior)
@@ -369,3 +376,53 @@ def _log_predictive(prior, data, i, cache):
     scale = cache[2] * (kappa_n + 1.0) / kappa_n
     squared = _squared_gap(prior, data, i, cache)
     return cache[0] - (a_n + 0.5 * d) * math.log1p(0.5 * squared / scale)
+
+
+@base.implements(collapsed.table_height, SphericalNormalPrior)
+def _table_height(prior):
+    return 4 + prior.mu0.shape[0]
+
+
+@base.implements(collapsed.tabulate, SphericalNormalPrior, uncounted=True)
+def _tabulate(prior, clusters, p):
+    """Write the mean, then c, s and h of c - h log(1 + s q), and the c of one row less."""
+    cache, table = row_of(clusters.caches, p), clusters.table
+    d, n = prior.mu0.shape[0], cache[1]
+    at, kappa_n = place_of(collapsed.table_height(prior), p), prior.kappa0 + n
+    for j in range(d):
+        table[at + j * WIDE] = cache[4 + j]
+    at += d * WIDE
+    table[at] = cache[0]
+    table[at + WIDE] = 0.5 * kappa_n / (cache[2] * (kappa_n + 1.0))
+    table[at + 2 * WIDE] = prior.a0 + 0.5 * (n + 1.0) * d
+    norm = collapsed.kept_norm_of_size(prior, clusters, n)
+    norm_without = collapsed.kept_norm_of_size(prior, clusters, n - 1.0)
+    table[at + 3 * WIDE] = cache[0] + (norm_without - norm)
+
+
+@base.implements(collapsed.fill_log_predictives, SphericalNormalPrior)
+def _fill_log_predictives(prior, data, i, clusters, n, own, out):
+    """Write the log predictives; that given the rest of a cluster is by eq. (4.2)."""
+    d, height, table = prior.mu0.shape[0], collapsed.table_height(prior), clusters.table
+    squared, density = clusters.scratch, math.nan
+    for first in range(0, n, WIDE):
+        at = first * height
+        for t in range(WIDE):
+            squared[t] = 0.0
+        for j in range(d):
+            x = data[i, j] - prior.shift[j]
+            for t in range(WIDE):
+                gap = x - table[at + t]
+                squared[t] += gap * gap
+            at += WIDE
+        for t in range(WIDE):
+            grown = 1.0 + table[at + WIDE + t] * squared[t]
+            out[first + t] = table[at + t] - table[at + 2 * WIDE + t] * log_plainly(grown)
+        if first <= own < first + WIDE:
+            t, kappa_n = own - first, prior.kappa0 + clusters.sizes[own]
+            scaled = table[at + WIDE + t] * squared[t]
+            left = 1.0 - scaled * (kappa_n + 1.0) / (kappa_n - 1.0)
+            if left > LEAST_KEPT:
+                power = table[at + 2 * WIDE + t] - d
+                density = table[at + 3 * WIDE + t] + power * math.log(left)
+    return density

@@ -5,8 +5,8 @@ import math
 from pymc_dpsplit.kernels.jit import jitted_inlined
 
 # If removals leave less than this fraction of a sum, half of its digits are lost.
-_LEAST_KEPT = 1e-8
-_LOG_LEAST_KEPT = math.log(_LEAST_KEPT)
+LEAST_KEPT = 1e-8
+_LOG_LEAST_KEPT = math.log(LEAST_KEPT)
 
 
 @jitted_inlined
@@ -26,7 +26,7 @@ def keeps_digits(cache, at, kept):
     bool
         False if the sum must be computed anew.
     """
-    if not kept > _LEAST_KEPT:
+    if not kept > LEAST_KEPT:
         return False
     # Cancellation accumulates: a later removal can amplify the rounding error of an earlier one.
     cache[at] += math.log(kept)

@@ -28,6 +28,9 @@ COMPILES = not vars(config)["DISABLE_JIT"]
 OPTIONS: Any = {"nogil": True, "fastmath": {"contract", "nsz"}, "error_model": "numpy"}
 # What `numba.njit` adds to them.
 _AS_NJIT = {"nopython": True, "boundscheck": None}
+# numba counts the references of every array that is taken from a NamedTuple, atomically and, in
+# loops, each time.  Code without counts allocates nothing and returns no arrays.
+COUNTED, UNCOUNTED = {"_nrt": True}, {"_nrt": False}
 _WITHOUT_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
@@ -42,6 +45,8 @@ class Kernel:
     function : callable
     copied : bool
         Whether callers copy its code, however long it is, see `kernels.linking`.
+    uncounted : bool
+        Whether the form that kernels call counts no references.
     **options
         Options of `numba.njit`.
 
@@ -50,10 +55,16 @@ class Kernel:
     py_func : callable
     """
 
-    def __init__(self, function: Callable[..., Any], copied: bool = False, **options: Any) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        copied: bool = False,
+        uncounted: bool = False,
+        **options: Any,
+    ) -> None:
         update_wrapper(self, function)
         self.py_func = function
-        self._copied, self._options = copied, options
+        self._copied, self._uncounted, self._options = copied, uncounted, options
         remember_source(function)
 
     # Both forms are made when they are first used: making those of all kernels takes longer than
@@ -68,7 +79,8 @@ class Kernel:
     @cached_property
     def called(self) -> Any:
         """Form that other kernels call, a `CalledKernel`."""
-        options = {**OPTIONS, **_AS_NJIT, **self._options, **_WITHOUT_WRAPPERS}
+        counts = UNCOUNTED if self._uncounted else COUNTED
+        options = {**OPTIONS, **_AS_NJIT, **counts, **self._options, **_WITHOUT_WRAPPERS}
         called = CalledKernel(self.py_func, targetoptions=options)
         called._cache = SourceCache(self.py_func, "for kernels")
         called.copied = self._copied
@@ -119,6 +131,20 @@ def jitted_inlined(function: Callable[..., Any]) -> Any:
     stores, which is more than the work for a tile and cluster with few features.
     """
     return _compile(function, copied=True, forceinline=True)
+
+
+def jitted_uncounted(function: Callable[..., Any]) -> Any:
+    """Compile like `jitted`, without counting references.
+
+    Use it for functions called per row that take arrays from NamedTuples.  They allocate nothing
+    and return no arrays, and every array that they read is kept alive by their caller.
+    """
+    return _compile(function, uncounted=True)
+
+
+def jitted_inlined_uncounted(function: Callable[..., Any]) -> Any:
+    """Compile like `jitted_inlined`, without counting references, see `jitted_uncounted`."""
+    return _compile(function, copied=True, uncounted=True, forceinline=True)
 
 
 def c_function(signature: Any) -> Callable[[Callable[..., Any]], Any]:

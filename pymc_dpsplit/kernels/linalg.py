@@ -9,6 +9,8 @@ from pymc_dpsplit.kernels.products import AT_ONCE, add_product
 
 # Number of rows from which the blocked factorisation is faster.
 _LEAST_BLOCKED = 16
+# A product of numbers between them and one more pivot is in the range of float64.
+_SMALL, _LARGE = 1e-60, 1e60
 
 
 @jitted
@@ -107,11 +109,15 @@ def invert_lower(lower, out):
 
 @jitted
 def log_diagonal_sum(a):
-    """Sum of the logarithms of the diagonal of `a`."""
-    total = 0.0
+    """Sum of the logarithms of the diagonal of `a`, whose elements are positive."""
+    total, product = 0.0, 1.0
     for j in range(a.shape[0]):
-        total += math.log(a[j, j])
-    return total
+        product *= a[j, j]
+        # A logarithm costs as much as several products.
+        if not _SMALL < product < _LARGE:
+            total += math.log(product)
+            product = 1.0
+    return total + math.log(product)
 
 
 @jitted_copied

@@ -93,9 +93,3 @@ def categorical_at(u, weights):
             if target < running:
                 return k
     return last
-
-
-@jitted
-def draw_categorical(rng, weights):
-    """Draw an index with probability proportional to `weights`."""
-    return categorical_at(rng.random(), weights)

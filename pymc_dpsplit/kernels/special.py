@@ -18,6 +18,8 @@ _TABULATED = 256
 FEW, _LARGE = 16.0, 1e15
 # From here on five terms of Stirling's series give all digits of log gamma.
 _STIRLING_FROM = 16.0
+# From here on seven terms of the series in `log_half_step` give all digits.
+_SERIES_FROM = 10.0
 # A quotient between them is not rounded to 0 or infinity.
 _LEAST, _MOST = 1e-100, 1e100
 # Above it the logarithm of a product of rounded factors loses digits.
@@ -135,6 +137,46 @@ def _stirling_rest(x):
     z = 1.0 / x
     y = z * z
     return (1 / 12 - y * (1 / 360 - y * (1 / 1260 - y * (1 / 1680 - y * (1 / 1188))))) * z
+
+
+@jitted
+def log_half_step(a):
+    """Logarithm of gamma(a + 1/2) / gamma(a), for a > 0, without a log gamma.
+
+    Its series in a - 1/4 has even powers only (Tricomi & Erdelyi 1951); below `_SERIES_FROM` the
+    argument is shifted by gamma(a + 1) = a gamma(a).
+    """
+    above, below = 1.0, 1.0
+    while a < _SERIES_FROM:
+        above *= a
+        a += 0.5
+        below *= a
+        a += 0.5
+    z = a - 0.25
+    y = 1.0 / (z * z)
+    rest = 50521 / 20971520 - y * (2702765 / 402653184)
+    rest = y * (1 / 64 - y * (5 / 2048 - y * (61 / 49152 - y * (1385 / 1048576 - y * rest))))
+    if below == 1.0:
+        return 0.5 * math.log(z) + rest
+    return math.log(math.sqrt(z) * above / below) + rest
+
+
+@jitted
+def log_rising_by_halves(a, n):
+    """Logarithm of gamma(a + n / 2) / gamma(a), for a > 0 and a nonnegative integer n.
+
+    Parameters
+    ----------
+    a : float
+    n : int
+
+    Returns
+    -------
+    float
+    """
+    n_whole = n // 2
+    total = log_rising(a, float(n_whole)) if n_whole > 0 else 0.0
+    return total + log_half_step(a + n_whole) if n % 2 else total
 
 
 @jitted

@@ -10,7 +10,12 @@ from typing import Any
 import numpy as np
 
 from pymc_dpsplit.kernels.jit import jitted
-from pymc_dpsplit.moves.collapsed.scan import collapsed_scan, collapsed_sweep
+from pymc_dpsplit.moves.collapsed.scan import (
+    collapsed_scan,
+    collapsed_sweep,
+    collapsed_sweeps,
+    log_densities_alone,
+)
 from pymc_dpsplit.moves.cost import attempt_cost, sweep_cost
 from pymc_dpsplit.moves.family_moves import FamilyMoves, KernelForm
 from pymc_dpsplit.moves.measure import no_atoms
@@ -34,14 +39,20 @@ _GREEDY_ATTEMPTS = 10
 
 
 @jitted
-def _scan_list(target, labels, stats, rng, schedule):
+def densities_of_list(target, schedule):
+    """Log prior predictive densities of the observations of the scan list, shape (M,)."""
+    return log_densities_alone(target.prior, target.data, schedule.scan_list)
+
+
+@jitted
+def _scan_list(target, labels, stats, rng, schedule, log_alone):
     if schedule.scan_list.shape[0] > 0:
-        stats = collapsed_scan(target, labels, stats, rng, schedule.scan_list)
+        stats = collapsed_scan(target, labels, stats, rng, schedule.scan_list, log_alone)
     return stats
 
 
 @jitted
-def finish_exact(target, labels, stats, rng, schedule, acceptance_counts):
+def finish_exact(target, labels, stats, rng, schedule, log_alone, acceptance_counts):
     """Apply the moves of an exact iteration that follow the slice sweep; return the statistics.
 
     Parameters
@@ -51,13 +62,15 @@ def finish_exact(target, labels, stats, rng, schedule, acceptance_counts):
     stats : ndarray of float64, shape (K, S)
     rng : numpy.random.Generator
     schedule : Schedule
+    log_alone : ndarray of float64, shape (M,)
+        Result of `densities_of_list`.
     acceptance_counts : ndarray of int64, shape (4,)
 
     Returns
     -------
     ndarray of float64, shape (K', S)
     """
-    stats = _scan_list(target, labels, stats, rng, schedule)
+    stats = _scan_list(target, labels, stats, rng, schedule, log_alone)
     for _ in range(n_attempts(schedule.attempts, labels.shape[0], rng)):
         if rng.random() < 0.5:
             stats = anchored_attempt(target, labels, stats, rng, acceptance_counts)
@@ -81,13 +94,13 @@ def _finish_greedy(target, labels, stats, rng, schedule, acceptance_counts):
 
 @jitted
 def _iterate_exact(target, labels, stats, rng, schedule, acceptance_counts):
-    atoms = no_atoms(target.prior)
+    atoms, log_alone = no_atoms(target.prior), densities_of_list(target, schedule)
     for _ in range(schedule.n_iterations):
         if breaks_sticks(target.law, labels.shape[0]):
             stats, atoms = next_sweep(target, labels, stats, rng, atoms)
         else:
             stats = collapsed_sweep(target, labels, stats, rng)
-        stats = finish_exact(target, labels, stats, rng, schedule, acceptance_counts)
+        stats = finish_exact(target, labels, stats, rng, schedule, log_alone, acceptance_counts)
         target = move_strength(target, stats, atoms, schedule.strength, rng)
     return stats
 
@@ -105,11 +118,7 @@ def _iterate_greedy(target, labels, stats, rng, schedule, acceptance_counts):
 
 @jitted
 def _iterate_collapsed(target, labels, stats, rng, schedule, acceptance_counts):
-    atoms = no_atoms(target.prior)
-    for _ in range(schedule.n_iterations):
-        stats = collapsed_sweep(target, labels, stats, rng)
-        target = move_strength(target, stats, atoms, schedule.strength, rng)
-    return stats
+    return collapsed_sweeps(target, labels, stats, rng, schedule.n_iterations, schedule.strength)
 
 
 def _finish_exact_in_threads(
@@ -122,7 +131,8 @@ def _finish_exact_in_threads(
     pool: ThreadPoolExecutor,
 ) -> np.ndarray:
     """Like `finish_exact`, with the attempts distributed over threads."""
-    stats = _scan_list(target, labels, stats, rng, schedule)
+    log_alone = densities_of_list(target, schedule)
+    stats = _scan_list(target, labels, stats, rng, schedule, log_alone)
     attempts = draw_attempts(n_attempts(schedule.attempts, len(labels), rng), rng)
     width = len(attempts)
     return attempt_side_by_side(target, labels, stats, attempts, acceptance_counts, pool, width)

@@ -97,6 +97,25 @@ def draw_strength(prior, law, n_clusters, n_obs, rng):
 
 
 @jitted
+def move_strength_given(prior, law, n_clusters, n_obs, rng):
+    """Move the strength given the number of clusters, unless `prior` says that kernels do not.
+
+    Parameters
+    ----------
+    prior : StrengthPrior
+    law : PartitionLaw
+    n_clusters : int
+    n_obs : float
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    PartitionLaw
+    """
+    return law if prior.address == 0 else draw_strength(prior, law, n_clusters, n_obs, rng)
+
+
+@jitted
 def move_strength(target, stats, atoms, prior, rng):
     """Move the strength given the partition, unless `prior` says that kernels do not.
 

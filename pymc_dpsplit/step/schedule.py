@@ -8,7 +8,11 @@ import math
 
 import numpy as np
 
-from pymc_dpsplit.moves.collapsed.scan_list import choose_scan_list, log_founding_odds
+from pymc_dpsplit.moves.collapsed.scan_list import (
+    choose_scan_list,
+    log_founding_odds,
+    members_of_tiny_clusters,
+)
 from pymc_dpsplit.moves.cost import is_sparse, visit_cost
 from pymc_dpsplit.moves.partition_law import PartitionLaw, breaks_sticks, opening_mass
 from pymc_dpsplit.sampler import SAMPLERS, ChainState, Schedule, Target, moves_of
@@ -71,6 +75,15 @@ def _iterations_within(nanoseconds: float, cost: float) -> int:
     return max(1, min(_MOST_ITERATIONS, int(nanoseconds / cost)))
 
 
+def _scan_list(target: Target, state: ChainState, most: int) -> np.ndarray:
+    """Members of tiny clusters, and the observations likeliest to found a cluster."""
+    n_features = target.data.shape[1]
+    tiny = members_of_tiny_clusters(state.labels, state.stats, n_features, most)
+    odds = log_founding_odds(target, state.stats)
+    odds[tiny] = -np.inf
+    return np.union1d(tiny, choose_scan_list(odds, most - len(tiny)))
+
+
 def make_schedule(
     kernel_name: str, target: Target, state: ChainState, attempts: int | None = None
 ) -> Schedule:
@@ -103,9 +116,9 @@ def make_schedule(
     has_scan = moves_of(target.prior).is_conjugate and not is_sparse(target.data)
     may_scan = kernel_name != "collapsed" and has_scan
     if may_scan and n_features >= _SCAN_FROM_FEATURES:
-        odds = log_founding_odds(target, state.stats)
         share = min(_SCAN_SHARE, _SCAN_ROWS / n_obs)
-        scan_list = choose_scan_list(odds, int(share * sweep / visit_cost(target, n_clusters)))
+        most = int(share * sweep / visit_cost(target, n_clusters))
+        scan_list = _scan_list(target, state, most)
     wanted = float(attempts or 0)
     if attempts is None:
         affordable = (

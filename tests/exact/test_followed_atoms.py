@@ -14,7 +14,7 @@ import pymc_dpsplit as dps
 from pymc_dpsplit import sampler
 from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.kernels.jit import jitted
-from pymc_dpsplit.moves.collapsed.scan import collapsed_scan
+from pymc_dpsplit.moves.collapsed.scan import collapsed_scan, log_densities_alone
 from pymc_dpsplit.moves.measure import Atoms, atoms_to_follow, no_atoms
 from pymc_dpsplit.moves.split_merge.anchored import anchored_attempt
 from pymc_dpsplit.moves.sweep.assignment import next_sweep
@@ -61,7 +61,8 @@ def linked_sweeps(target, labels, stats, rng, scanned, n_attempts, psi, sums):
             value[a] = atoms.log_weights[a] - psi[int(atoms.stats[a, 0])] + psi[0]
         sums[s, 3], sums[s, 4] = value[n_before - 1], value[labels[0]]
         if scanned.shape[0] > 0:
-            stats = collapsed_scan(target, labels, stats, rng, scanned)
+            log_alone = log_densities_alone(target.prior, target.data, scanned)
+            stats = collapsed_scan(target, labels, stats, rng, scanned, log_alone)
         for _ in range(n_attempts):
             stats = anchored_attempt(target, labels, stats, rng, acceptance_counts)
         followed = atoms_to_follow(stats, atoms)

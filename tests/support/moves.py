@@ -11,7 +11,10 @@ from functools import cache
 import numpy as np
 
 from pymc_dpsplit import sampler
-from pymc_dpsplit.moves.collapsed.scan import collapsed_scan, collapsed_sweep
+from pymc_dpsplit.moves.collapsed.scan import (
+    collapsed_scan,
+    log_densities_alone,
+)
 from pymc_dpsplit.moves.measure import no_atoms
 from pymc_dpsplit.moves.split_merge.anchored import anchored_attempt
 from pymc_dpsplit.moves.split_merge.informed import informed_attempt
@@ -75,7 +78,8 @@ def partial_scan(
     rows = np.flatnonzero(np.arange(len(state.labels)) % 3 > 0)
 
     def scan(target, labels, stats, rng):
-        stats = collapsed_scan(target, labels, stats, rng, rows)
+        log_alone = log_densities_alone(target.prior, target.data, rows)
+        stats = collapsed_scan(target, labels, stats, rng, rows, log_alone)
         return slice_sweep(target, labels, stats, rng)
 
     return sweep(scan)(target, state, rng)
@@ -115,7 +119,7 @@ MOVES: dict[str, Move] = {
     "anchored": attempt(anchored_attempt),
     "informed": attempt(informed_attempt),
     "side by side": side_by_side(draw_attempts),
-    "collapsed": sweep(collapsed_sweep),
+    "collapsed": kernel("collapsed"),
     "threaded sweep": threaded_sweep,
     "partial scan": partial_scan,
     "exact kernel": kernel("exact"),

@@ -19,7 +19,7 @@ from pymc_dpsplit.components.arguments import rows_of
 from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.data.blocks import column_centres
 from pymc_dpsplit.data.fixed_rows import fixed
-from pymc_dpsplit.moves.conjugate import finish_exact
+from pymc_dpsplit.moves.conjugate import densities_of_list, finish_exact
 from pymc_dpsplit.moves.forward import draw_seating
 from pymc_dpsplit.moves.measure import Atoms, no_atoms
 from pymc_dpsplit.moves.partition import entropy, log_joint
@@ -256,11 +256,12 @@ def atoms_by_number(draws: WholeDraws, monkeypatch: pytest.MonkeyPatch) -> None:
         acceptance_counts = np.zeros(4, np.int64)
         atoms = no_atoms(target.prior)
         single = schedule._replace(n_iterations=1)
+        log_alone = densities_of_list(target, schedule)
         for _ in range(schedule.n_iterations):
             n_kept = min(len(atoms.stats), len(stats))
             atoms = Atoms(stats[:n_kept], *(array[:n_kept] for array in atoms[1:]))
             stats, atoms = next_sweep(target, labels, stats, rng, atoms)
-            stats = finish_exact(target, labels, stats, rng, single, acceptance_counts)
+            stats = finish_exact(target, labels, stats, rng, single, log_alone, acceptance_counts)
             target = move_strength(target, stats, atoms, schedule.strength, rng)
         return sampler.ChainState(labels, stats), acceptance_counts
 

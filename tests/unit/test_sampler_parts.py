@@ -13,7 +13,11 @@ from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.random import draw_key
 from pymc_dpsplit.kernels.streams import new_stream
 from pymc_dpsplit.kernels.tiles import TILE
-from pymc_dpsplit.moves.collapsed.scan_list import choose_scan_list, log_founding_odds
+from pymc_dpsplit.moves.collapsed.scan_list import (
+    choose_scan_list,
+    log_founding_odds,
+    members_of_tiny_clusters,
+)
 from pymc_dpsplit.moves.forward import (
     draw_block_sizes,
     draw_new_weight,
@@ -617,6 +621,16 @@ def test_focus_takes_the_likeliest(rng: np.random.Generator) -> None:
         assert len(scan_list) == most or share >= 0.95
     if len(scan_list):
         assert probability[ranked[: len(scan_list) - 1]].sum() < 0.95 * probability.sum()
+
+
+def test_members_of_tiny_clusters_are_found() -> None:
+    labels = np.array([0] * 9 + [1] * 4 + [2] + [3] * 3 + [0, 2], np.int32)
+    stats = np.bincount(labels)[:, None].astype(float)  # sizes 10, 4, 2 and 3
+    found = members_of_tiny_clusters(labels, stats, 3, 100)
+    np.testing.assert_array_equal(found, [13, 14, 15, 16, 18])
+    assert set(members_of_tiny_clusters(labels, stats, 3, 3)) > {13, 18}
+    assert len(members_of_tiny_clusters(labels, stats, 3, 0)) == 0
+    assert len(members_of_tiny_clusters(labels, stats, 1, 100)) == 0
 
 
 @pytest.mark.parametrize("extreme", [-1e5, 0.0, 1e5])

@@ -3,13 +3,21 @@
 Layout of a cache: log predictive normaliser, n, log of the factor by which removals since the last
 `fill_predictive` have reduced the determinant of the Cholesky factor, posterior mean (D), Cholesky
 factor of psi_n (D x D), scratch (D).
+
+Layout of the table, per cluster: posterior mean (D); inverse diagonal of the Cholesky factor (D);
+its elements below the diagonal, by columns, each over the diagonal element of its row; then c, f
+and h of the log predictive c - h log(1 + f q), q the squared distance under the factor; and the c
+that the cluster would have with its determinant and one observation less.
 """
 
 import math
 
-from pymc_dpsplit.components import base
+from pymc_dpsplit.components import base, collapsed
 from pymc_dpsplit.components.mv_normal.family import MvNormalPrior
-from pymc_dpsplit.kernels.jit import jitted
+from pymc_dpsplit.kernels.cluster_blocks import fill_squared_solves, fill_student
+from pymc_dpsplit.kernels.cluster_table import WIDE, place_of
+from pymc_dpsplit.kernels.digits import LEAST_KEPT
+from pymc_dpsplit.kernels.jit import jitted, jitted_inlined_uncounted
 from pymc_dpsplit.kernels.linalg import (
     add_rank_one,
     log_diagonal_sum,
@@ -17,8 +25,12 @@ from pymc_dpsplit.kernels.linalg import (
     squared_solve,
 )
 from pymc_dpsplit.kernels.normal_wishart import fill_posterior
+from pymc_dpsplit.kernels.special import log_rising_by_halves
+from pymc_dpsplit.kernels.views import part_of, row_of, square_of
 
 _LOG_PI = math.log(math.pi)
+# If downdates reduce the determinant of the factor by more than this, half of its digits are lost.
+_LOG_DIGITS = 0.5 * math.log(LEAST_KEPT)
 
 
 @base.implements(base.predictive_size, MvNormalPrior)
@@ -27,25 +39,27 @@ def _cache_size(prior):
     return 3 + 2 * n_features + n_features * n_features
 
 
-@jitted
-def _factor_in(cache, n_features):
-    """Return a view of the Cholesky factor of psi_n in a cache."""
-    return cache[3 + n_features : -n_features].reshape(n_features, n_features)
+@jitted_inlined_uncounted
+def _after_factor(n_features):
+    """Return where the scratch of a cache begins."""
+    return 3 + n_features + n_features * n_features
+
+
+@base.implements(collapsed.log_norm_of_size, MvNormalPrior, uncounted=True)
+def _log_norm_of_size(prior, n):
+    n_features = prior.mu0.shape[0]
+    kappa_n = prior.kappa0 + n
+    freedom = prior.nu0 + n - n_features + 1.0
+    log_scale = _LOG_PI + math.log((kappa_n + 1.0) / kappa_n)
+    return log_rising_by_halves(0.5 * freedom, n_features) - 0.5 * n_features * log_scale
 
 
 @jitted
 def _refresh_normaliser(prior, cache):
     """Recompute the normaliser of the Student t predictive from n and the factor of psi_n."""
     n_features = prior.mu0.shape[0]
-    kappa_n = prior.kappa0 + cache[1]
-    freedom = prior.nu0 + cache[1] - n_features + 1.0
-    factor = _factor_in(cache, n_features)
-    cache[0] = (
-        math.lgamma(0.5 * (freedom + n_features))
-        - math.lgamma(0.5 * freedom)
-        - 0.5 * n_features * (_LOG_PI + math.log((kappa_n + 1.0) / kappa_n))
-        - log_diagonal_sum(factor)
-    )
+    factor = square_of(cache, 3 + n_features, n_features)
+    cache[0] = collapsed.log_norm_of_size(prior, cache[1]) - log_diagonal_sum(factor)
 
 
 @base.implements(base.fill_predictive, MvNormalPrior)
@@ -53,54 +67,65 @@ def _fill_cache(prior, stats, cache):
     n_features = prior.mu0.shape[0]
     cache[1] = stats[0]
     cache[2] = 0.0
-    factor = _factor_in(cache, n_features)
+    factor = square_of(cache, 3 + n_features, n_features)
     fill_posterior(prior, stats, cache[3 : 3 + n_features], factor)
     _refresh_normaliser(prior, cache)
 
 
-@base.implements(base.predictive_add, MvNormalPrior)
-def _cache_add(prior, data, i, cache):
-    """Update the factor of psi_n by a rank-one matrix, O(D^2); Das (2014), eq. 15."""
+@jitted_inlined_uncounted
+def _take_in(prior, data, i, cache):
+    """Update mean and factor of psi_n by a rank-one matrix, O(D^2); Das (2014), eq. 15."""
     n_features = data.shape[1]
     kappa_n = prior.kappa0 + cache[1]
-    gap = cache[-n_features:]
+    gap = part_of(cache, _after_factor(n_features), n_features)
     scale = math.sqrt(kappa_n / (kappa_n + 1.0))
     for d in range(n_features):
         difference = data[i, d] - prior.shift[d] - cache[3 + d]
         cache[3 + d] += difference / (kappa_n + 1.0)
         gap[d] = scale * difference
-    factor = _factor_in(cache, n_features)
-    add_rank_one(factor, gap)
+    add_rank_one(square_of(cache, 3 + n_features, n_features), gap)
     cache[1] += 1.0
-    _refresh_normaliser(prior, cache)
 
 
-@base.implements(base.predictive_remove, MvNormalPrior)
-def _cache_remove(prior, data, i, cache):
-    """Downdate the factor of psi_n by a rank-one matrix, O(D^2); Das (2014), eq. 16."""
+@jitted_inlined_uncounted
+def _take_out(prior, data, i, cache):
+    """Downdate mean and factor of psi_n by a rank-one matrix, O(D^2); Das (2014), eq. 16.
+
+    Returns the sum of the logarithms of the diagonal of the factor, NaN if it must be computed
+    anew.
+    """
     n_features = data.shape[1]
     kappa_n = prior.kappa0 + cache[1]
-    gap = cache[-n_features:]
+    gap = part_of(cache, _after_factor(n_features), n_features)
     scale = math.sqrt(kappa_n / (kappa_n - 1.0))
     for d in range(n_features):
         difference = data[i, d] - prior.shift[d] - cache[3 + d]
         cache[3 + d] -= difference / (kappa_n - 1.0)
         gap[d] = scale * difference
     cache[1] -= 1.0
-    factor = _factor_in(cache, n_features)
+    factor = square_of(cache, 3 + n_features, n_features)
     before = log_diagonal_sum(factor)
-    sound = remove_rank_one(factor, gap)
-    if sound:
-        # Cancellation accumulates: a later removal can amplify an earlier rounding error.
-        cache[2] += log_diagonal_sum(factor) - before
-        sound = cache[2] > _LOG_DIGITS
-    if sound:
-        _refresh_normaliser(prior, cache)
-    return sound
+    if not remove_rank_one(factor, gap):
+        return math.nan
+    log_diagonal = log_diagonal_sum(factor)
+    # Cancellation accumulates: a later removal can amplify an earlier rounding error.
+    cache[2] += log_diagonal - before
+    return log_diagonal if cache[2] > _LOG_DIGITS else math.nan
 
 
-# If downdates reduce the determinant of the factor by more than this, half of its digits are lost.
-_LOG_DIGITS = math.log(1e-4)
+@base.implements(base.predictive_add, MvNormalPrior)
+def _cache_add(prior, data, i, cache):
+    _take_in(prior, data, i, cache)
+    _refresh_normaliser(prior, cache)
+
+
+@base.implements(base.predictive_remove, MvNormalPrior)
+def _cache_remove(prior, data, i, cache):
+    log_diagonal = _take_out(prior, data, i, cache)
+    if math.isnan(log_diagonal):
+        return False
+    cache[0] = collapsed.log_norm_of_size(prior, cache[1]) - log_diagonal
+    return True
 
 
 @base.implements(base.log_predictive, MvNormalPrior)
@@ -108,9 +133,86 @@ def _log_predictive(prior, data, i, cache):
     """Return the Student t log predictive density, eq. (7.8)."""
     n_features = data.shape[1]
     kappa_n = prior.kappa0 + cache[1]
-    gap = cache[-n_features:]
+    gap = part_of(cache, _after_factor(n_features), n_features)
     for d in range(n_features):
         gap[d] = data[i, d] - prior.shift[d] - cache[3 + d]
-    factor = _factor_in(cache, n_features)
+    factor = square_of(cache, 3 + n_features, n_features)
     squared = squared_solve(factor, gap) * kappa_n / (kappa_n + 1.0)
     return cache[0] - 0.5 * (prior.nu0 + cache[1] + 1.0) * math.log1p(squared)
+
+
+@base.implements(collapsed.table_height, MvNormalPrior)
+def _table_height(prior):
+    n_features = prior.mu0.shape[0]
+    return 4 + 2 * n_features + n_features * (n_features - 1) // 2
+
+
+@base.implements(collapsed.add_to_cluster, MvNormalPrior, uncounted=True)
+def _add_to_cluster(prior, data, i, clusters, p):
+    cache = row_of(clusters.caches, p)
+    _take_in(prior, data, i, cache)
+    norm = collapsed.kept_norm_of_size(prior, clusters, cache[1])
+    cache[0] = norm - log_diagonal_sum(square_of(cache, 3 + data.shape[1], data.shape[1]))
+
+
+@base.implements(collapsed.remove_from_cluster, MvNormalPrior, uncounted=True)
+def _remove_from_cluster(prior, data, i, clusters, p):
+    cache = row_of(clusters.caches, p)
+    log_diagonal = _take_out(prior, data, i, cache)
+    if math.isnan(log_diagonal):
+        return False
+    cache[0] = collapsed.kept_norm_of_size(prior, clusters, cache[1]) - log_diagonal
+    return True
+
+
+@base.implements(collapsed.tabulate, MvNormalPrior, uncounted=True)
+def _tabulate(prior, clusters, p):
+    cache, table = row_of(clusters.caches, p), clusters.table
+    n_features, n = prior.mu0.shape[0], cache[1]
+    factor = square_of(cache, 3 + n_features, n_features)
+    at = place_of(collapsed.table_height(prior), p)
+    for d in range(n_features):
+        table[at + d * WIDE] = cache[3 + d]
+        table[at + (n_features + d) * WIDE] = 1.0 / factor[d, d]
+    inverse = at + n_features * WIDE
+    at += 2 * n_features * WIDE
+    for e in range(n_features):
+        for d in range(e + 1, n_features):
+            table[at] = factor[d, e] * table[inverse + d * WIDE]
+            at += WIDE
+    kappa_n = prior.kappa0 + n
+    table[at] = cache[0]
+    table[at + WIDE] = kappa_n / (kappa_n + 1.0)
+    table[at + 2 * WIDE] = 0.5 * (prior.nu0 + n + 1.0)
+    norm = collapsed.kept_norm_of_size(prior, clusters, n)
+    norm_without = collapsed.kept_norm_of_size(prior, clusters, n - 1.0)
+    table[at + 3 * WIDE] = cache[0] + (norm_without - norm)
+
+
+@jitted_inlined_uncounted
+def _log_predictive_of_rest(prior, n, squared, log_norm):
+    """Log predictive of an observation given the other n - 1 of its cluster, eq. (4.2).
+
+    `squared` is its squared distance under the factor with the observation in it, from which the
+    determinant lemma gives the determinant without it.
+    """
+    kappa_n = prior.kappa0 + n
+    left = 1.0 - squared * kappa_n / (kappa_n - 1.0)
+    if not left > LEAST_KEPT:
+        return math.nan
+    return log_norm + 0.5 * (prior.nu0 + n - 1.0) * math.log(left)
+
+
+@base.implements(collapsed.fill_log_predictives, MvNormalPrior, inline=True, uncounted=True)
+def _fill_log_predictives(prior, data, i, clusters, n, own, out):
+    d, height, table = prior.mu0.shape[0], collapsed.table_height(prior), clusters.table
+    solved, row = part_of(clusters.scratch, 0, d * WIDE), part_of(clusters.scratch, d * WIDE, d)
+    for j in range(d):
+        row[j] = data[i, j] - prior.shift[j]
+    fill_squared_solves(table, height, row, n, solved, out)
+    squared = out[own] if own >= 0 else 0.0
+    fill_student(table, height, height - 4, out, n, out)
+    if own < 0:
+        return math.nan
+    log_norm = table[place_of(height, own) + (height - 1) * WIDE]
+    return _log_predictive_of_rest(prior, clusters.sizes[own], squared, log_norm)

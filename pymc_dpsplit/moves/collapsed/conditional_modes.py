@@ -13,13 +13,14 @@ from pymc_dpsplit.components.base import (
     mean_parameters,
     params_size,
     predictive_add,
+    predictive_remove,
     predictive_size,
     stats_size,
 )
 from pymc_dpsplit.components.multiplicity import multiplicity
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.rows import copy_row, lengthened, with_more_rows
-from pymc_dpsplit.moves.collapsed.scan import remove_row, with_free_slots
+from pymc_dpsplit.moves.collapsed.positions import refill
 from pymc_dpsplit.moves.partition_law import (
     log_cluster_factor,
     log_founding_factor,
@@ -31,6 +32,36 @@ from pymc_dpsplit.moves.split_merge.selection import log_marginals
 # Minimum gain of a move.  Without it, an observation could alternate for ever between clusters
 # that differ by rounding only.
 LEAST_GAIN = 1e-9
+
+
+@jitted
+def _remove_row(prior, data, labels, i, sizes, caches, slots, n_clusters):
+    """Remove observation i from its cluster; return the number of occupied slots.
+
+    `slots[:n_clusters]` are the occupied rows of `sizes` and `caches`, the others are free; all
+    are updated, and labels[i] becomes -1.
+    """
+    k = labels[i]
+    labels[i] = -1
+    sizes[k] -= multiplicity(prior, data, i)
+    if sizes[k] > 0.0:
+        if not predictive_remove(prior, data, i, caches[k]):
+            refill(prior, data, labels, k, -1, caches[k])
+        return n_clusters
+    for p in range(n_clusters):
+        if slots[p] == k:
+            slots[p] = slots[n_clusters - 1]
+            slots[n_clusters - 1] = k
+    return n_clusters - 1
+
+
+@jitted
+def _with_free_slots(slots):
+    """Double the length of `slots`, shape (n,); the new slots, n .. 2 n - 1, are free."""
+    longer = lengthened(slots, slots.shape[0])
+    for q in range(slots.shape[0], longer.shape[0]):
+        longer[q] = q
+    return longer
 
 
 @jitted
@@ -89,7 +120,7 @@ def climb_by_rows(target, labels, stats, rows):
     for j in range(rows.shape[0]):
         i = rows[j]
         origin = labels[i]
-        n_clusters = remove_row(prior, data, labels, i, sizes, caches, slots, n_clusters)
+        n_clusters = _remove_row(prior, data, labels, i, sizes, caches, slots, n_clusters)
         p = _best_slot(prior, data, i, law, origin, sizes, caches, slots, n_clusters, empty)
         k = slots[p]
         if p == n_clusters:
@@ -102,7 +133,7 @@ def climb_by_rows(target, labels, stats, rows):
             n_moved += 1
         if n_clusters == sizes.shape[0]:
             sizes, caches = lengthened(sizes, n_clusters), with_more_rows(caches, n_clusters)
-            slots = with_free_slots(slots)
+            slots = _with_free_slots(slots)
     return n_moved
 
 

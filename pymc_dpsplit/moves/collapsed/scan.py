@@ -1,9 +1,9 @@
 """Collapsed Gibbs: one observation at a time, weights and parameters integrated out.
 
-Algorithm 3 of Neal (2000), eq. (4.1), over all observations or any fixed list of them.  Each
-cluster keeps a cache for its predictive density; evaluating the density of an observation and
-updating the cache by an observation cost O(D^2) at most.  The caches are recomputed at every
-scan, and whenever rounding spoils one, so that errors do not accumulate.
+Algorithm 3 of Neal (2000), eq. (4.1), over all observations or any fixed list of them.  An
+observation that stays where it is, as most do, changes nothing: the density given the others of its
+own cluster is found from the cache that includes it.  Caches are recomputed at every scan of a list
+and after a number of sweeps, and whenever rounding spoils one, so that errors do not accumulate.
 """
 
 import math
@@ -11,128 +11,131 @@ import math
 import numpy as np
 
 from pymc_dpsplit.components.base import (
-    add_row,
     fill_predictive,
     log_predictive,
-    predictive_add,
-    predictive_remove,
     predictive_size,
     stats_size,
 )
+from pymc_dpsplit.components.collapsed import fill_log_predictives
 from pymc_dpsplit.components.multiplicity import multiplicity
-from pymc_dpsplit.kernels.jit import jitted
-from pymc_dpsplit.kernels.random import draw_categorical
-from pymc_dpsplit.kernels.rows import copy_row, copy_rows, lengthened, with_more_rows
-from pymc_dpsplit.moves.cluster_order import cluster_order
+from pymc_dpsplit.kernels.cluster_choice import choose_position
+from pymc_dpsplit.kernels.cluster_table import whole_blocks
+from pymc_dpsplit.kernels.jit import jitted, jitted_inlined_uncounted, jitted_uncounted
+from pymc_dpsplit.kernels.rows import first_column_sum
+from pymc_dpsplit.moves.collapsed.positions import (
+    log_joining_one,
+    move_between,
+    open_position,
+    place_clusters,
+    refill,
+    renumber,
+    with_more_room,
+)
 from pymc_dpsplit.moves.partition import gather_stats
-from pymc_dpsplit.moves.partition_law import log_founding_factor, log_joining_factor
+from pymc_dpsplit.moves.partition_law import (
+    log_cluster_factor,
+    log_joining_factor,
+    log_opening_mass,
+)
+from pymc_dpsplit.moves.strength import move_strength_given
+from pymc_dpsplit.moves.target import Target
+
+# Sweeps after which everything is computed anew, against rounding.
+_SWEEPS_UNTIL_FRESH = 16
 
 
 @jitted
-def _refill(prior, data, labels, cluster, cache):
-    """Compute the cache of a cluster from its present members."""
-    stats = np.zeros(stats_size(prior))
-    for i in range(labels.shape[0]):
-        if labels[i] == cluster:
-            add_row(prior, data, i, stats)
-    fill_predictive(prior, stats, cache)
+def _density_of_rest(prior, data, labels, i, clusters):
+    """Log predictive of observation i given the others of its cluster, from these themselves."""
+    refill(prior, data, labels, labels[i], i, clusters.spare)
+    return log_predictive(prior, data, i, clusters.spare)
 
 
 @jitted
-def remove_row(prior, data, labels, i, sizes, caches, slots, n_clusters):
-    """Remove observation i from its cluster; return the number of occupied slots.
+def _add_masses_of_several(law, n_joining, positions, log_mass):
+    """Turn log prior masses of one observation into those of several that join together."""
+    sizes = positions.clusters.sizes
+    for p in range(positions.counts[0]):
+        if sizes[p] > 0.0:
+            log_mass[p] += log_joining_factor(law, sizes[p], n_joining) - positions.log_sizes[p]
 
-    Parameters
-    ----------
-    prior : NamedTuple
-    data : ndarray of float64, shape (N, D)
-    labels : ndarray of int32, shape (N,)
-        Changed: labels[i] becomes -1.
-    i : int
-    sizes : ndarray of float64, shape (capacity,)
-        Cluster sizes; updated.
-    caches : ndarray of float64, shape (capacity, C)
-        Predictive caches of the clusters; updated.
-    slots : ndarray of int64, shape (capacity,)
-        slots[:n_clusters] are the occupied rows of `caches`, the others are free; updated.
-    n_clusters : int
 
-    Returns
-    -------
-    int
+@jitted_inlined_uncounted
+def _draw_position(prior, data, labels, i, law, log_alone, log_open, positions, rng):
+    """Draw the position of the cluster that observation i joins; the next one for a new cluster.
+
+    An observation that is alone opens a new cluster by staying where it is.  `log_open` are the log
+    masses of a new cluster beside all clusters, and beside all but one.
     """
-    k = labels[i]
-    labels[i] = -1
-    sizes[k] -= multiplicity(prior, data, i)
-    if sizes[k] > 0.0:
-        if not predictive_remove(prior, data, i, caches[k]):
-            _refill(prior, data, labels, k, caches[k])
-        return n_clusters
-    for p in range(n_clusters):
-        if slots[p] == k:
-            slots[p] = slots[n_clusters - 1]
-            slots[n_clusters - 1] = k
-    return n_clusters - 1
+    clusters, log_mass, n = positions.clusters, positions.log_mass, positions.counts[0]
+    own, n_joining = positions.position_of[labels[i]], multiplicity(prior, data, i)
+    n_others, n_options = clusters.sizes[own] - n_joining, n
+    shared = own if n_others > 0.0 else -1
+    density = fill_log_predictives(prior, data, i, clusters, n, shared, log_mass)
+    log_new = log_alone
+    if n_joining != 1.0:
+        _add_masses_of_several(law, n_joining, positions, log_mass)
+        log_new += log_cluster_factor(law, n_joining)
+    if shared < 0:
+        log_own = log_open[1] + log_new
+    else:
+        if math.isnan(density):
+            density = _density_of_rest(prior, data, labels, i, clusters)
+        if n_joining == 1.0:
+            log_own = log_joining_one(law, positions, n_others) + density
+        else:
+            log_own = log_joining_factor(law, n_others, n_joining) + density
+        log_mass[n] = log_open[0] + log_new
+        n_options += 1
+    log_mass[own] = log_own - positions.log_sizes[own]
+    n_padded = whole_blocks(n_options)
+    for p in range(n_options, n_padded):
+        log_mass[p] = -math.inf
+    return choose_position(log_mass, positions.log_sizes, n_padded, rng.random())
 
 
-@jitted
-def _move_row(prior, data, i, origin, goal, one):
-    """Move observation i from statistics `origin` to statistics `goal`; `one` is scratch."""
-    one[:] = 0.0
-    add_row(prior, data, i, one)
-    for j in range(one.shape[0]):
-        origin[j] -= one[j]
-        goal[j] += one[j]
+@jitted_inlined_uncounted
+def _log_masses_of_opening(law, n_clusters):
+    return log_opening_mass(law, n_clusters), log_opening_mass(law, n_clusters - 1)
 
 
-@jitted
-def with_free_slots(slots):
-    """Double the length of `slots`, shape (n,); the new slots, n .. 2 n - 1, are free."""
-    longer = lengthened(slots, slots.shape[0])
-    for q in range(slots.shape[0], longer.shape[0]):
-        longer[q] = q
-    return longer
+@jitted_uncounted
+def _visit_some(target, labels, rng, rows, log_alone, first, positions):
+    """Redraw the labels of rows[first:] while there is room; return how far it came.
 
-
-@jitted
-def _draw_slot(prior, data, i, law, sizes, caches, slots, n_clusters, empty, mass, rng):
-    """Draw the position of the cluster that observation i joins; n_clusters for a new one.
-
-    `empty` is the cache of a cluster without observations.
+    Nothing is allocated here, so that no references need be counted.
     """
-    n_joining = multiplicity(prior, data, i)
-    log_new = log_founding_factor(law, n_clusters, n_joining)
-    log_new += log_predictive(prior, data, i, empty)
-    highest = log_new
-    for p in range(n_clusters):
-        k = slots[p]
-        log_joining = log_joining_factor(law, sizes[k], n_joining)
-        mass[p] = log_joining + log_predictive(prior, data, i, caches[k])
-        highest = max(highest, mass[p])
-    mass[n_clusters] = log_new
-    for p in range(n_clusters + 1):
-        mass[p] = math.exp(mass[p] - highest)
-    return draw_categorical(rng, mass[: n_clusters + 1])
+    prior, data, law = target
+    counts, capacity = positions.counts, positions.log_sizes.shape[0]
+    log_open = _log_masses_of_opening(law, counts[1])
+    j = first
+    while j < rows.shape[0] and counts[0] < capacity:
+        i, log_new = rows[j], log_alone[j]
+        j += 1
+        origin, n_clusters = positions.position_of[labels[i]], counts[1]
+        goal = _draw_position(prior, data, labels, i, law, log_new, log_open, positions, rng)
+        if goal == origin:
+            continue
+        if goal == counts[0]:
+            goal = open_position(positions)
+        move_between(prior, data, labels, i, law, positions, origin, goal)
+        if counts[1] != n_clusters:
+            log_open = _log_masses_of_opening(law, counts[1])
+    return j
 
 
 @jitted
-def _renumber(labels, stats, slots, n_clusters):
-    """Give the occupied slots the numbers 0 .. K - 1; return their statistics."""
-    position = np.empty(stats.shape[0], np.int32)
-    kept = np.empty((n_clusters, stats.shape[1]))
-    moved = False
-    for p in range(n_clusters):
-        position[slots[p]] = p
-        copy_row(stats[slots[p]], kept[p])
-        moved = moved or slots[p] != p
-    if moved:
-        for i in range(labels.shape[0]):
-            labels[i] = position[labels[i]]
-    return kept
+def _visit(target, labels, rng, rows, log_alone, positions):
+    """Redraw the labels of `rows` in turn; return the positions, which may have more room."""
+    first = _visit_some(target, labels, rng, rows, log_alone, 0, positions)
+    while first < rows.shape[0]:
+        positions = with_more_room(target.prior, positions)
+        first = _visit_some(target, labels, rng, rows, log_alone, first, positions)
+    return positions
 
 
 @jitted
-def collapsed_scan(target, labels, stats, rng, rows):
+def collapsed_scan(target, labels, stats, rng, rows, log_alone):
     """Redraw the labels of `rows` in turn.
 
     Parameters
@@ -144,56 +147,44 @@ def collapsed_scan(target, labels, stats, rng, rows):
     rng : numpy.random.Generator
     rows : ndarray of int64, shape (M,)
         Observations; the list must not depend on the partition.
+    log_alone : ndarray of float64, shape (M,)
+        Their log prior predictive densities.
 
     Returns
     -------
     ndarray of float64, shape (K', S)
         Sufficient statistics.
     """
-    prior, data, law = target
-    n_clusters = stats.shape[0]
-    capacity = 2 * n_clusters + 8
-    slots = np.arange(capacity)
-    # So that neither the draws nor the new numbers of clusters depend on the old numbers.
-    copy_row(cluster_order(labels, stats), slots)
-    sizes = np.zeros(capacity)
-    caches = np.zeros((capacity, predictive_size(prior)))
-    totals = np.zeros((capacity, stats.shape[1]))
-    copy_rows(stats, totals)
-    one = np.zeros(stats.shape[1])
-    empty = np.zeros(predictive_size(prior))
-    fill_predictive(prior, one, empty)
-    for k in range(n_clusters):
-        sizes[k] = stats[k, 0]
-        fill_predictive(prior, stats[k], caches[k])
-    mass = np.empty(capacity + 1)
-    for j in range(rows.shape[0]):
-        i = rows[j]
-        origin = labels[i]
-        n_clusters = remove_row(prior, data, labels, i, sizes, caches, slots, n_clusters)
-        p = _draw_slot(prior, data, i, law, sizes, caches, slots, n_clusters, empty, mass, rng)
-        k = slots[p]
-        if p == n_clusters:
-            copy_row(empty, caches[k])
-            n_clusters += 1
-        labels[i] = k
-        sizes[k] += multiplicity(prior, data, i)
-        predictive_add(prior, data, i, caches[k])
-        if k != origin:
-            if sizes[k] == multiplicity(prior, data, i):
-                totals[k] = 0.0
-            _move_row(prior, data, i, totals[origin], totals[k], one)
-        if n_clusters == sizes.shape[0]:
-            sizes = lengthened(sizes, n_clusters)
-            caches, totals = with_more_rows(caches, n_clusters), with_more_rows(totals, n_clusters)
-            slots = with_free_slots(slots)
-            mass = np.empty(sizes.shape[0] + 1)
-    return _renumber(labels, totals, slots, n_clusters)
+    positions = place_clusters(target.prior, target.law, labels, stats)
+    positions = _visit(target, labels, rng, rows, log_alone, positions)
+    return renumber(labels, positions)
 
 
 @jitted
-def collapsed_sweep(target, labels, stats, rng):
-    """Redraw every label in turn.
+def log_densities_alone(prior, data, rows):
+    """Log prior predictive densities of the observations `rows`, shape (M,).
+
+    Parameters
+    ----------
+    prior : NamedTuple
+    data : ndarray of float64, shape (N, D)
+    rows : ndarray of int64, shape (M,)
+
+    Returns
+    -------
+    ndarray of float64, shape (M,)
+    """
+    empty = np.zeros(predictive_size(prior))
+    fill_predictive(prior, np.zeros(stats_size(prior)), empty)
+    out = np.empty(rows.shape[0])
+    for j in range(rows.shape[0]):
+        out[j] = log_predictive(prior, data, rows[j], empty)
+    return out
+
+
+@jitted
+def collapsed_sweeps(target, labels, stats, rng, n_sweeps, strength):
+    """Redraw every label in turn, several times over, and the strength after each time.
 
     Parameters
     ----------
@@ -202,12 +193,44 @@ def collapsed_sweep(target, labels, stats, rng):
         Changed.
     stats : ndarray of float64, shape (K, S)
     rng : numpy.random.Generator
+    n_sweeps : int
+    strength : StrengthPrior
 
     Returns
     -------
     ndarray of float64, shape (K', S)
         Sufficient statistics.
     """
-    rows = np.arange(labels.shape[0])
-    stats = collapsed_scan(target, labels, stats, rng, rows)
+    prior, data, law = target
+    everyone, n_obs = np.arange(labels.shape[0]), first_column_sum(stats)
+    log_alone = log_densities_alone(prior, data, everyone)
+    for first in range(0, n_sweeps, _SWEEPS_UNTIL_FRESH):
+        positions = place_clusters(prior, law, labels, stats)
+        for _ in range(first, min(first + _SWEEPS_UNTIL_FRESH, n_sweeps)):
+            now = Target(prior, data, law)
+            positions = _visit(now, labels, rng, everyone, log_alone, positions)
+            law = move_strength_given(strength, law, positions.counts[1], n_obs, rng)
+        n_clusters = renumber(labels, positions).shape[0]
+        stats = gather_stats(prior, data, labels, n_clusters)
+    return stats
+
+
+@jitted
+def collapsed_sweep(target, labels, stats, rng):
+    """Redraw every label in turn, once.
+
+    Parameters
+    ----------
+    target : Target
+    labels : ndarray of int32, shape (N,)
+    stats : ndarray of float64, shape (K, S)
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray of float64, shape (K', S)
+    """
+    everyone = np.arange(labels.shape[0])
+    log_alone = log_densities_alone(target.prior, target.data, everyone)
+    stats = collapsed_scan(target, labels, stats, rng, everyone, log_alone)
     return gather_stats(target.prior, target.data, labels, stats.shape[0])

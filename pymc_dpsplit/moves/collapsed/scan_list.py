@@ -3,8 +3,9 @@
 The sweep gives birth to a cluster by drawing parameters from the base measure.  In many
 dimensions these hardly ever fit an observation, so small clusters come and go slowly.  Collapsed
 Gibbs does not have this problem, but it is sequential.  Most observations are unlikely to found a
-cluster; the others are identified during tuning and visited in every iteration.  The list is
-frozen before the first draw that is kept, so the scan is an ordinary Gibbs step.
+cluster; the others are identified during tuning and visited in every iteration, with the members
+of the tiny clusters that there are then.  The list is frozen before the first draw that is kept, so
+the scan is an ordinary Gibbs step.
 """
 
 import math
@@ -25,8 +26,7 @@ _COVERED = 0.95
 def log_founding_odds(target, stats):
     """Log odds of each observation founding a cluster against joining a large one.
 
-    Clusters with fewer members than sufficient statistics are left out, so that their members are
-    among the observations to visit.
+    Clusters with fewer members than sufficient statistics are left out: they may be new ones.
 
     Parameters
     ----------
@@ -52,6 +52,33 @@ def log_founding_odds(target, stats):
         log_open = log_founding_factor(law, stats.shape[0], multiplicity(prior, data, i))
         odds[i] = log_open + alone[i] - odds[i]
     return odds
+
+
+def members_of_tiny_clusters(
+    labels: np.ndarray, stats: np.ndarray, n_features: int, most: int
+) -> np.ndarray:
+    """Members of clusters that have no more members than features, smallest clusters first.
+
+    The parameters of such a cluster are drawn from hardly more than these observations, so that in
+    a sweep they leave it rarely.
+
+    Parameters
+    ----------
+    labels : ndarray of int32, shape (N,)
+    stats : ndarray of float64, shape (K, S)
+    n_features : int
+    most : int
+        Maximum number of members.
+
+    Returns
+    -------
+    ndarray of int64, shape (M,)
+        Ascending.
+    """
+    sizes = stats[labels, 0]
+    members = np.flatnonzero(sizes <= n_features)
+    smallest = members[np.argsort(sizes[members], kind="stable")]
+    return np.sort(smallest[:most])
 
 
 def choose_scan_list(log_odds: np.ndarray, most: int) -> np.ndarray:

@@ -1,0 +1,22 @@
+"""Tables of numbers per cluster, in blocks of clusters, so that loops over clusters vectorise.
+
+Number r of the cluster at position p is element place_of(height, p) + r * WIDE of a flat array: in
+a block of WIDE clusters the same number of all of them is contiguous.  With one base address and
+constant distances LLVM unrolls the loops over a block into vector code.
+"""
+
+from pymc_dpsplit.kernels.jit import jitted, jitted_inlined
+
+WIDE = 8
+
+
+@jitted_inlined
+def place_of(height, p):
+    """Index of the first number of the cluster at position p of a table."""
+    return p // WIDE * height * WIDE + p % WIDE
+
+
+@jitted
+def whole_blocks(n):
+    """Round a number of clusters up to whole blocks."""
+    return (n + WIDE - 1) // WIDE * WIDE
