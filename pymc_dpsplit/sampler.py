@@ -59,12 +59,15 @@ class Measure(NamedTuple):
     params : ndarray of float64, shape (K, P)
     rank : ndarray of int64, shape (K,)
         Row of each cluster of the chain in this order.
+    sum_log_weights : float
+        Finite also where weights underflow.
     """
 
     weights: np.ndarray
     log_rest: float
     params: np.ndarray
     rank: np.ndarray
+    sum_log_weights: float
 
 
 def start(target: Target, rng: np.random.Generator, n_start: int | None = None) -> ChainState:
@@ -241,4 +244,5 @@ def measure(target: Target, state: ChainState, rng: np.random.Generator) -> Meas
     )
     by_weight = np.argsort(-log_weights, kind="stable")
     rank = np.argsort(by_weight)
-    return Measure(np.exp(log_weights[by_weight]), log_rest, params[by_weight], rank)
+    weights, total = np.exp(log_weights[by_weight]), float(log_weights.sum())
+    return Measure(weights, log_rest, params[by_weight], rank, total)

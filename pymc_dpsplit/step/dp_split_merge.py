@@ -20,7 +20,6 @@ from pymc_dpsplit.components.fixed_hyperparameters import with_values
 from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
 from pymc_dpsplit.data.blocks import column_centres, column_means
 from pymc_dpsplit.kernels.threads import new_pool
-from pymc_dpsplit.moves.partition_law import dirichlet_process
 from pymc_dpsplit.step.chain_memory import DPSplitMergeState
 from pymc_dpsplit.step.chain_start import first_state
 from pymc_dpsplit.step.concentration_move import move_concentration
@@ -38,7 +37,7 @@ from pymc_dpsplit.step.sampler_stats import labels_stat, stats_of, stats_types
 from pymc_dpsplit.step.schedule import autocorrelation_time, increase_iterations, make_schedule
 from pymc_dpsplit.step.step_arguments import checked_point, compile_options, own_generator
 from pymc_dpsplit.variables import (
-    concentration_to_move,
+    concentrations_to_move,
     evaluator_of_points,
     intercepts_of,
     is_owned,
@@ -75,7 +74,7 @@ class DPSplitMerge(BlockedStep):
     initial_point : dict, optional
         Passed by `pm.sample` to every step method.
     compile_kwargs : dict, optional
-        Arguments for the function that computes alpha and the hyperparameters.
+        Arguments for the function that computes the law of the partition and the hyperparameters.
     blocked : bool
         Not used: the variables of a mixture always move together.
     kernel : {"exact", "collapsed"}
@@ -210,7 +209,7 @@ class DPSplitMerge(BlockedStep):
         exchanges_rows = self.mixture.is_latent and not self._keeps_parameters
         self._likelihood = row_likelihood(self.mixture, model, point) if exchanges_rows else None
         self._incomplete = self.mixture.incomplete()
-        self._concentration = concentration_to_move(self.mixture, model, point)
+        self._concentrations = concentrations_to_move(self.mixture, model, point)
         self._intercepts = intercepts_of(self.mixture, model, point)
         n_labels = n_items if self.options.keep_labels else None
         self.stats_dtypes_shapes = stats_types(self.mixture.name, n_labels)
@@ -231,7 +230,7 @@ class DPSplitMerge(BlockedStep):
             self._made_for = conditioning.values
         if self._data is None:
             self._data = items.arranged(conditioning.rows)
-        return sampler.Target(self._prior, self._data, dirichlet_process(conditioning.alpha))
+        return sampler.Target(self._prior, self._data, conditioning.law)
 
     def _forget(self) -> None:
         """Reset the state of the chain."""
@@ -287,7 +286,7 @@ class DPSplitMerge(BlockedStep):
         target, state, point = move_intercepts(self._intercepts, target, state, point, self.rng)
         self.labels, self.cluster_stats = state
         self.n_done += 1
-        target, concentration = self._with_new_alpha(target, state, point)
+        target, concentrations = self._with_new_law(target, state, point)
         values = self._redrawn(target, state, conditioning, point)
         if self.mixture.unobserved is not None:
             entries = self.mixture.value_names["unobserved"]
@@ -303,16 +302,18 @@ class DPSplitMerge(BlockedStep):
             stats[f"{self.mixture.name}_labels"] = labels_stat(state)
         self._remember(stats)
         stats[f"{self.mixture.name}_seconds"] = time.perf_counter() - began
-        return {**point, **concentration, **values}, [stats]
+        return {**point, **concentrations, **values}, [stats]
 
-    def _with_new_alpha(
+    def _with_new_law(
         self, target: sampler.Target, state: sampler.ChainState, point: dict[str, np.ndarray]
     ) -> tuple[sampler.Target, dict[str, np.ndarray]]:
-        """Update alpha given the number of clusters, unless another step updates it."""
-        if self._concentration is None:
-            return target, {}
-        sizes = len(state.stats), len(state.labels)
-        return move_concentration(self._concentration, point, target, *sizes, self.rng)
+        """Update strength and discount given the partition, unless another step updates them."""
+        moved: dict[str, np.ndarray] = {}
+        for concentration in self._concentrations:
+            there, sizes = {**point, **moved}, state.stats[:, 0]
+            target, new = move_concentration(concentration, there, target, sizes, self.rng)
+            moved |= new
+        return target, moved
 
     def _exchanged(
         self,
@@ -358,9 +359,8 @@ class DPSplitMerge(BlockedStep):
         parameters = mixture.items.unpack(measure.params, conditioning.values, self._shift)
         needs_labels = mixture.is_labelled or mixture.unobserved is not None
         labels = measure.rank[state.labels] if needs_labels else state.labels
-        values = mixture.point_values(
-            len(state.stats), measure.weights, measure.log_rest, parameters, labels
-        )
+        drawn = measure.weights, measure.log_rest, parameters, labels, measure.sum_log_weights
+        values = mixture.point_values(len(state.stats), *drawn)
         if mixture.unobserved is not None:
             name = mixture.value_names["unobserved"]
             known = conditioning.rows, point[name], self._incomplete

@@ -1,4 +1,4 @@
-"""Conditional prior of the concentration of a mixture given the rest of the model."""
+"""Conditional priors of strength and discount of a mixture given the rest of the model."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -9,22 +9,30 @@ from pymc.pytensorf import compile as compile_function
 from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import ancestors
 
+from pymc_dpsplit.moves.partition_law import PartitionLaw
 from pymc_dpsplit.variables.fixed_values import FixedValues
 from pymc_dpsplit.variables.lookup import MixtureVariables, find_mixtures
 from pymc_dpsplit.variables.ownership import dependents_of
 
 
 class ConcentrationPrior:
-    """Log density of the variable behind alpha, given all variables outside the mixture.
+    """Log density of a variable behind the law, given all variables outside the mixture.
 
     Parameters
     ----------
     mixture : MixtureVariables
     model : pymc.Model
     root : TensorVariable
-        The scalar variable on which alpha depends.
+        A scalar variable on which strength or discount depends.
     point : mapping
         Any point of the model.
+
+    Attributes
+    ----------
+    value_name : str
+        Name of its value in a point.
+    moves_discount : bool
+        Whether the discount depends on the variable.
     """
 
     def __init__(
@@ -37,16 +45,19 @@ class ConcentrationPrior:
         value = model.rvs_to_values[root]
         own = {*mixture.owned, mixture.rv}
         others = [rv for rv in dependents_of(root, model) if rv not in own]
-        (alpha,) = model.replace_rvs_by_values([mixture.alpha])
-        outputs = [model.logp(vars=[root, *others]), alpha]
+        law = model.replace_rvs_by_values([*mixture.law])
+        outputs = [model.logp(vars=[root, *others]), *law]
+        self.moves_discount = root in _above([mixture.discount], model)
         self.value_name, self._dtype = str(value.name), value.type.dtype
         self._fixed = FixedValues(model, [value], point)
         self._function = compile_function(
             [value], self._fixed.replace(outputs), on_unused_input="ignore"
         )
 
-    def given(self, point: Mapping[str, np.ndarray]) -> Callable[[float], tuple[float, float]]:
-        """Return a function from the value to log density and alpha, others fixed at `point`.
+    def given(
+        self, point: Mapping[str, np.ndarray]
+    ) -> Callable[[float], tuple[float, PartitionLaw]]:
+        """Return a function from the value to log density and law, others fixed at `point`.
 
         Parameters
         ----------
@@ -56,13 +67,13 @@ class ConcentrationPrior:
         Returns
         -------
         callable
-            From float to a tuple (log density, alpha) of floats.
+            From float to a tuple (log density, law); the law may be impossible.
         """
         self._fixed.set(point)
 
-        def evaluate(value: float) -> tuple[float, float]:
-            log_density, alpha = self._function(np.asarray(value, self._dtype))
-            return float(log_density), float(alpha)
+        def evaluate(value: float) -> tuple[float, PartitionLaw]:
+            log_density, discount, strength = self._function(np.asarray(value, self._dtype))
+            return float(log_density), PartitionLaw(float(discount), float(strength))
 
         return evaluate
 
@@ -70,7 +81,7 @@ class ConcentrationPrior:
 def concentration_prior(
     mixture: MixtureVariables, model: Model, point: Mapping[str, np.ndarray]
 ) -> ConcentrationPrior | None:
-    """Return the prior of alpha, if alpha depends on a single scalar variable.
+    """Return the prior of the law, if it depends on a single scalar variable.
 
     Parameters
     ----------
@@ -82,22 +93,20 @@ def concentration_prior(
     Returns
     -------
     ConcentrationPrior or None
-        None if alpha is a number, if it depends on several variables or on a discrete one, or if
-        the mixture depends on the variable in another way.  Then only another step method moves
-        it.
+        None if strength and discount are numbers, if they depend on several variables or on a
+        discrete one, or if the mixture depends on the variable in another way.
     """
-    roots = [rv for rv in model.free_RVs if rv in _above([mixture.alpha], model)]
-    if len(roots) != 1 or roots[0].ndim or not roots[0].dtype.startswith("float"):
-        return None
-    if roots[0] in _above([*mixture.hyperparameters.values(), mixture.data], model):
+    roots = _roots(mixture, model)
+    every = _above(mixture.law, model).intersection(model.free_RVs)
+    if len(roots) != 1 or every != {*roots}:
         return None
     return ConcentrationPrior(mixture, model, roots[0], point)
 
 
-def concentration_to_move(
+def concentrations_to_move(
     mixture: MixtureVariables, model: Model, point: Mapping[str, np.ndarray]
-) -> ConcentrationPrior | None:
-    """Return the prior of alpha if the step of this mixture moves alpha.
+) -> list[ConcentrationPrior]:
+    """Return the priors of the variables behind the law that the step of this mixture moves.
 
     If several mixtures depend on one variable, the step of the first one moves it.  If a later step
     moved it, the statistics of earlier mixtures would be out of date, see `step_order`.
@@ -111,16 +120,32 @@ def concentration_to_move(
 
     Returns
     -------
-    ConcentrationPrior or None
-        None if `concentration_prior` is None, or if an earlier mixture depends on the variable.
+    list of ConcentrationPrior
+        For each of strength and discount the single scalar variable on which it depends; without
+        variables that other step methods alone can move, because the mixture depends on them in
+        another way, or an earlier mixture depends on them.
     """
-    roots = _above([mixture.alpha], model).intersection(model.free_RVs)
+    taken: set[Variable] = set()
     for name, before in find_mixtures(model).items():
         if name == mixture.name:
             break
-        if roots & _above([before.alpha, *before.hyperparameters.values(), before.data], model):
-            return None
-    return concentration_prior(mixture, model, point)
+        taken |= _above([*before.law, *before.hyperparameters.values(), before.data], model)
+    roots = [root for root in _roots(mixture, model) if root not in taken]
+    return [ConcentrationPrior(mixture, model, root, point) for root in roots]
+
+
+def _roots(mixture: MixtureVariables, model: Model) -> list[Variable]:
+    """Return the scalar variables that determine strength and discount, one each at most."""
+    elsewhere = _above([*mixture.hyperparameters.values(), mixture.data], model)
+    found: list[Variable] = []
+    for number in (mixture.strength, mixture.discount):
+        above = _above([number], model) - set(mixture.owned)
+        roots = [rv for rv in model.free_RVs if rv in above]
+        if len(roots) != 1 or roots[0].ndim or not roots[0].dtype.startswith("float"):
+            continue
+        if roots[0] not in elsewhere and roots[0] not in found:
+            found.append(roots[0])
+    return found
 
 
 def _above(outputs: Sequence[Variable], model: Model) -> set[Variable]:

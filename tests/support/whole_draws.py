@@ -237,12 +237,12 @@ def plan_by_state(draws: WholeDraws, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def stale_measure(draws: WholeDraws, monkeypatch: pytest.MonkeyPatch) -> None:
     """Move alpha with weights summed out, and keep the alpha before to draw the measure with."""
-    honest = draws.step._with_new_alpha
+    honest = draws.step._with_new_law
 
-    def with_new_alpha(target: Any, *rest: Any) -> Any:
+    def with_new_law(target: Any, *rest: Any) -> Any:
         return target, honest(target, *rest)[1]
 
-    monkeypatch.setattr(draws.step, "_with_new_alpha", with_new_alpha)
+    monkeypatch.setattr(draws.step, "_with_new_law", with_new_law)
 
 
 def atoms_by_number(draws: WholeDraws, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from pymc.model import Model
 
 from pymc_dpsplit.components.arguments import generator_of
 from pymc_dpsplit.data.blocks import blocks_of, column_centres
-from pymc_dpsplit.moves.partition_law import dirichlet_process
+from pymc_dpsplit.moves.partition_law import PartitionLaw
 from pymc_dpsplit.moves.sweep.density import log_density_alone
 from pymc_dpsplit.moves.sweep.redraw import redraw_labels
 from pymc_dpsplit.moves.target import Target
@@ -277,7 +277,7 @@ def redraw(draw: MixtureDraw, mixture: MixtureVariables, rng: np.random.Generato
     ValueError
         If alpha is so large that the sticks would fill the memory.
     """
-    refuse_too_many_atoms(draw.alpha, 'sample with dpsplit={"keep_labels": True}')
+    refuse_too_many_atoms(draw.law, 'sample with dpsplit={"keep_labels": True}')
     items = mixture.items
     shift, data = column_centres(draw.rows), items.arranged(draw.rows)
     prior = items.prior(draw.values, shift)
@@ -286,7 +286,7 @@ def redraw(draw: MixtureDraw, mixture: MixtureVariables, rng: np.random.Generato
     # The remainder underflows to zero if alpha is very small.
     log_rest = np.log(max(draw.remainder, np.finfo(np.float64).tiny))
     log_weights, params = redraw_labels(
-        Target(prior, data, dirichlet_process(draw.alpha)),
+        Target(prior, data, draw.law),
         labels,
         rng,
         alone,
@@ -297,12 +297,14 @@ def redraw(draw: MixtureDraw, mixture: MixtureVariables, rng: np.random.Generato
     return Redrawn(labels, log_weights, params, shift)
 
 
-def refuse_too_many_atoms(alpha: float, remedy: str) -> None:
+def refuse_too_many_atoms(law: PartitionLaw, remedy: str) -> None:
     """Refuse an alpha for which the sticks of the remainder would fill the memory.
+
+    Kernels refuse a discount for which they would.
 
     Parameters
     ----------
-    alpha : float
+    law : PartitionLaw
     remedy : str
         End of the message.
 
@@ -310,10 +312,10 @@ def refuse_too_many_atoms(alpha: float, remedy: str) -> None:
     ------
     ValueError
     """
-    if alpha > _MOST_ALPHA:
+    if law.discount >= 0.0 and law.strength > _MOST_ALPHA:
         raise ValueError(
-            f"alpha is {alpha:g} in a draw of idata, so labels given the stored clusters need "
-            f"millions of other atoms; {remedy}."
+            f"alpha is {law.strength:g} in a draw of idata, so labels given the stored clusters "
+            f"need millions of other atoms; {remedy}."
         )
 
 
