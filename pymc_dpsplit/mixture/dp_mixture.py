@@ -102,9 +102,9 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
     the likelihood determines only the sum; the prior of the intercept must be on the real line.
 
     Under a Pitman-Yor process a sweep of the kernel "exact" needs the more atoms the larger the
-    discount is: some 200 for N = 1000 and discount 0.2, 3000 for 0.3, millions for 0.5.  Where more
-    than N or 5000 are expected, it visits rows one by one instead, as the kernel "collapsed" does.
-    A `Component` whose parameters cannot be integrated out has no such sweep, and ends with an error
+    discount is: some 200 for N = 1000 and discount 0.2, 3000 for 0.3, millions for 0.5.  Where they
+    might be too many, it visits rows one by one instead, as the kernel "collapsed" does.  A
+    `Component` whose parameters cannot be integrated out has no such sweep, and ends with an error
     that names the discount beyond 100,000 atoms.  ``{name}_log_weights`` is the sum of the log
     weights of all clusters, on which the density of a discount that is a variable depends.
 

@@ -34,9 +34,12 @@ FULL_BELOW = 1e-12
 # Maximum number of sticks of a sweep under a law with a discount.  The weight of the remainder
 # falls like a power of their number; from a discount of 0.4 on, millions may be needed.
 MOST_STICKS = 100_000
-# Mean number of sticks of a sweep up to which it breaks them, whatever the number of observations,
-# and from which it does not.  The actual number may be many times the mean.
+# Typical number of sticks of a sweep up to which it breaks them, whatever the number of
+# observations, and from which it does not.
 _FEW_STICKS, _MANY_STICKS = 100, 5_000
+# The number has a tail like that of a Pareto distribution with index (1 - sigma) / sigma.  Sticks
+# are broken if it exceeds MOST_STICKS about once in so many sweeps.
+_LOG_SWEEPS = math.log(1e9)
 # exp of it is finite.
 _MOST_EXPONENT = 600.0
 
@@ -284,14 +287,17 @@ def breaks_sticks(law, n_obs):
     of the partition invariant.
     """
     if law.discount > 0.0:
-        return expected_sticks(law, n_obs) <= min(max(n_obs, _FEW_STICKS), _MANY_STICKS)
+        n_sticks = typical_sticks(law, n_obs)
+        log_most = math.log(n_sticks) + law.discount / (1.0 - law.discount) * _LOG_SWEEPS
+        is_few = n_sticks <= min(max(n_obs, _FEW_STICKS), _MANY_STICKS)
+        return is_few and log_most <= math.log(MOST_STICKS)
     is_few = law.discount < 0.0 and -law.strength / law.discount <= n_obs
     return is_few or law.strength <= n_obs
 
 
 @jitted
-def expected_sticks(law, n_obs):
-    """Approximate mean number of sticks of a sweep under a positive discount, eq. (14.4).
+def typical_sticks(law, n_obs):
+    """Approximate number of sticks of most sweeps under a positive discount, eq. (14.4).
 
     The remainder of the expected partition is tau + sigma E(K) in units of an observation, and the
     lowest slice about 1 / N^2.

@@ -55,6 +55,8 @@ def test_kernel_keeps_the_posterior(alpha: float, rng: np.random.Generator) -> N
     ("law", "breaks"),
     [
         (PartitionLaw(0.1, 1.0), True),
+        (PartitionLaw(0.3, 0.5), True),
+        (PartitionLaw(0.5, -0.2), False),
         (PartitionLaw(0.7, 0.5), False),
         (PartitionLaw(0.999, -0.9), False),
         (finite_mixture(0.1, 1000), False),
@@ -66,7 +68,7 @@ def test_sticks_are_broken_where_they_are_few(law: PartitionLaw, breaks: bool) -
     assert breaks_sticks(law, len(_ROWS)) == breaks
 
 
-@pytest.mark.parametrize("law", [PartitionLaw(0.7, 0.5), PartitionLaw(0.5, -0.2)])
+@pytest.mark.parametrize("law", [PartitionLaw(0.3, 0.5), PartitionLaw(0.7, 0.5)])
 def test_kernel_keeps_the_posterior_under_a_large_discount(
     law: PartitionLaw, rng: np.random.Generator
 ) -> None:

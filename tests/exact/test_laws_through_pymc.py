@@ -24,6 +24,7 @@ from tests.support.families import component_of, dataset_of, twin_of
 from tests.support.partition_laws import LogPrior, assigned, seated
 from tests.support.partitions import enumerate_partitions
 from tests.support.quadrature import Grid, fixed, grid_of, log_joint, table_of
+from tests.support.quick import slow_unless
 from tests.support.runs import draws_of, labels_test, run, scalar_test
 from tests.support.statistics import LEVEL, combine, mean_test
 
@@ -78,6 +79,8 @@ CASES = {
     ),
 }
 
+_QUICK = ("Pitman-Yor, discount too", "finite")
+
 
 def rows_of(family: str) -> np.ndarray:
     return dataset_of(family, "overlapping", 1 if family == "Normal" else 2)[:N]
@@ -124,11 +127,12 @@ def p_value(name: str, family: str = "Normal", n_draws: int = 1200, **options: A
     return combine(*found)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", slow_unless(_QUICK.__contains__, CASES))
 def test_law_is_exact(name: str) -> None:
     assert p_value(name) > LEVEL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["Pitman-Yor", "finite"])
 def test_law_is_exact_with_the_collapsed_kernel(name: str) -> None:
     assert p_value(name, kernel="collapsed") > LEVEL
@@ -141,7 +145,7 @@ def test_law_is_exact_for_vectors(family: str, name: str) -> None:
     assert p_value(name, family, 4000) > LEVEL
 
 
-@pytest.mark.parametrize("name", ["Pitman-Yor, discount too", "finite"])
+@pytest.mark.parametrize("name", slow_unless({"finite"}.__contains__, _QUICK))
 def test_terms_that_nuts_sees_are_exact(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # Without the step's own moves NUTS alone moves strength and discount.
     monkeypatch.setattr("pymc_dpsplit.step.dp_split_merge.concentrations_to_move", nothing_to_move)
@@ -165,7 +169,9 @@ def as_dirichlet_process(discount: Any, strength: Any, n_clusters: Any, *rest: A
 
 
 @pytest.mark.control
-@pytest.mark.parametrize("broken", [without_weights, as_dirichlet_process])
+@pytest.mark.parametrize(
+    "broken", slow_unless({without_weights}.__contains__, [without_weights, as_dirichlet_process])
+)
 def test_wrong_terms_are_caught(
     broken: Callable[..., LawTerms], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -186,8 +192,10 @@ def sizes_left_out(law: PartitionLaw, sizes: np.ndarray) -> float:
 @pytest.mark.parametrize(
     ("name", "function", "broken"),
     [
-        ("Pitman-Yor", log_number_factor, twice_the_rows),
-        ("Pitman-Yor, discount too", log_probability, sizes_left_out),
+        pytest.param("Pitman-Yor", log_number_factor, twice_the_rows, marks=pytest.mark.slow),
+        pytest.param(
+            "Pitman-Yor, discount too", log_probability, sizes_left_out, marks=pytest.mark.slow
+        ),
         ("finite", log_probability, sizes_left_out),
     ],
 )
@@ -202,7 +210,9 @@ def test_wrong_move_is_caught(
 # --- what else reads the law --------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["negative strength", "finite, gamma known"])
+@pytest.mark.parametrize(
+    "name", ["finite, gamma known", pytest.param("negative strength", marks=pytest.mark.slow)]
+)
 def test_labels_redrawn_from_the_trace_have_the_same_law(name: str) -> None:
     """Labels given the stored measure, and forward draws of rows given it."""
     case = CASES[name]

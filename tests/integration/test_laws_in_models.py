@@ -313,7 +313,7 @@ def test_find_map_takes_no_alpha_of_a_finite_mixture() -> None:
 def test_weight_that_underflows_keeps_its_logarithm() -> None:
     """With gamma near 0 the empty components have weights below the smallest number."""
     with pm.Model():
-        gamma = pm.Gamma("gamma", 2.0, 2000.0)
+        gamma = pm.Gamma("gamma", 2.0, 2e5)
         dps.FiniteMixture("x", gamma, NORMAL, n_components=20, observed=ROWS)
         idata = pm.sample(**FEW)
     posterior = idata["posterior"]
@@ -321,4 +321,4 @@ def test_weight_that_underflows_keeps_its_logarithm() -> None:
     assert (posterior["x_n_clusters"] < 20).all()
     # NUTS sees the logarithm, so that gamma moves.
     assert len(np.unique(posterior["gamma"])) > 60
-    assert 0.1 < stats.gamma(2.0, scale=1 / 2000).cdf(posterior["gamma"]).mean() < 0.99
+    assert 0.1 < stats.gamma(2.0, scale=5e-6).cdf(posterior["gamma"]).mean() < 0.99
