@@ -146,6 +146,6 @@ def finite_law(gamma: Any, n_components: Any, model: Model) -> DeclaredLaw:
         )
     if isinstance(parameter, Constant):
         law = finite_mixture(float(parameter.data), int(n_components))
-        numbers = (pt.constant(number, dtype="float64") for number in law)
-        return DeclaredLaw(*numbers, int(n_components))
+        discount, strength = (pt.constant(number, dtype="float64") for number in law)
+        return DeclaredLaw(discount, strength, int(n_components))
     return DeclaredLaw(-parameter, parameter * int(n_components), int(n_components))

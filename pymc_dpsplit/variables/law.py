@@ -92,15 +92,15 @@ def law_terms(
     if is_dirichlet(discount):
         terms = n_clusters * pt.log(strength), (strength - 1.0) * pt.log(new_weight)
         return LawTerms(*terms, zero)
-    count = pt.maximum(n_clusters, 1)
+    count: Any = pt.maximum(n_clusters, 1)
     opened = strength + pt.arange(1, count) * discount
-    of_clusters = pt.log(opened).sum() + pt.gammaln(strength + 1.0)
+    of_clusters: Any = pt.log(opened).sum() + pt.gammaln(strength + 1.0)
     of_clusters -= count * pt.gammaln(1.0 - discount)
     rest, log_rest = strength + count * discount, pt.log(new_weight)
     # A full finite mixture has no remainder.  Both branches are made finite, as the gradient of the
     # one that is not chosen is multiplied by zero.
     is_full = rest <= FULL_BELOW * pt.abs(strength)
-    safe_rest = pt.switch(is_full, 1.0, rest)
+    safe_rest: Any = pt.switch(is_full, 1.0, rest)
     of_clusters -= pt.gammaln(safe_rest)
     of_rest = (safe_rest - 1.0) * pt.switch(is_full, 0.0, log_rest)
     of_weights = zero if isinstance(discount, Constant) else -discount * log_weights

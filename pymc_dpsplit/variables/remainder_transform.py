@@ -1,6 +1,6 @@
 """Transform of the weight of the remainder."""
 
-from typing import Any
+from typing import Any, override
 
 import pytensor.tensor as pt
 from pymc.distributions.transforms import log
@@ -15,6 +15,7 @@ class LogUnlessFull(LogTransform):
     moves the remainder, and draws it exactly, so for others the term is a constant.
     """
 
+    @override
     def log_jac_det(self, value: Any, *inputs: Any) -> Any:
         return pt.zeros_like(value)
 
