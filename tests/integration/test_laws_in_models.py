@@ -54,7 +54,8 @@ def sampled_finite() -> pm.Model:
 
 def sampled_pitman_yor() -> pm.Model:
     with pm.Model() as model:
-        alpha, discount = pm.Gamma("alpha", 2.0, 2.0), pm.Beta("discount", 1.0, 4.0)
+        # Labels are redrawn from the trace, for which larger discounts need too many sticks.
+        alpha, discount = pm.Gamma("alpha", 2.0, 2.0), pm.Beta("discount", 1.0, 30.0)
         dps.DPMixture("x", alpha, NORMAL, discount=discount, observed=ROWS)
     return model
 
@@ -278,6 +279,14 @@ def test_public_functions_follow_the_law(fitted: tuple[pm.Model, Any]) -> None:
     found = dps.find_map(model, random_seed=1)
     assert found.weights.sum() + found.new_weight == pytest.approx(1.0)
     assert found.n_clusters == 2
+
+
+def test_labels_that_need_too_many_atoms_are_refused() -> None:
+    with pitman_yor(1.0, 0.6) as model:
+        idata = pm.sample(**FEW)
+    fault = "discount is 0.6 in a draw of idata, .*; sample with dpsplit="
+    with pytest.raises(ValueError, match=fault):
+        dps.sample_labels(idata, model=model, random_seed=1)
 
 
 def test_chains_go_on_from_the_trace(fitted: tuple[pm.Model, Any]) -> None:

@@ -43,8 +43,8 @@ def n_clusters_prior(idata: xr.DataTree, name: str, model: Model | None) -> xr.D
     """
     mixture = None if model is None else find_mixtures(model).get(name)
     if mixture is not None:
-        drawn_laws = pm.draw(list(mixture.law), _N_DRAWS, random_seed=0)
-        return n_clusters_under(*map(np.ravel, drawn_laws), _n_rows(idata, name))
+        discounts, strengths = pm.draw(list(mixture.law), _N_DRAWS, random_seed=0)
+        return n_clusters_under(np.ravel(discounts), np.ravel(strengths), _n_rows(idata, name))
     drawn = find_group(idata, "prior")
     if drawn is None or f"{name}_n_clusters" not in drawn:
         raise ValueError(

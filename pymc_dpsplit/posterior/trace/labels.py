@@ -275,9 +275,10 @@ def redraw(draw: MixtureDraw, mixture: MixtureVariables, rng: np.random.Generato
     Raises
     ------
     ValueError
-        If alpha is so large that the sticks would fill the memory.
+        If alpha or the discount is so large that the sticks would fill the memory.
     """
-    refuse_too_many_atoms(draw.law, 'sample with dpsplit={"keep_labels": True}')
+    remedy = 'sample with dpsplit={"keep_labels": True}'
+    refuse_too_many_atoms(draw.law, remedy)
     items = mixture.items
     shift, data = column_centres(draw.rows), items.arranged(draw.rows)
     prior = items.prior(draw.values, shift)
@@ -285,15 +286,16 @@ def redraw(draw: MixtureDraw, mixture: MixtureVariables, rng: np.random.Generato
     alone = log_density_alone(items.component, prior, data, draw.rows, draw.values)
     # The remainder underflows to zero if alpha is very small.
     log_rest = np.log(max(draw.remainder, np.finfo(np.float64).tiny))
-    log_weights, params = redraw_labels(
-        Target(prior, data, draw.law),
-        labels,
-        rng,
-        alone,
-        np.log(draw.weights),
-        log_rest,
-        items.pack(draw.parameters, draw.values, shift),
-    )
+    atoms = np.log(draw.weights), log_rest, items.pack(draw.parameters, draw.values, shift)
+    try:
+        log_weights, params = redraw_labels(
+            Target(prior, data, draw.law), labels, rng, alone, *atoms
+        )
+    except ValueError:  # the kernel refuses to break so many sticks
+        raise ValueError(
+            f"discount is {draw.law.discount:g} in a draw of idata, so labels given the stored "
+            f"clusters need too many other atoms; {remedy}."
+        ) from None
     return Redrawn(labels, log_weights, params, shift)
 
 
