@@ -10,12 +10,14 @@ import numpy as np
 
 from pymc_dpsplit.components.nonconjugate.compiled_prior import CompiledPrior, keep_parameters
 from pymc_dpsplit.moves.cluster_order import cluster_order
+from pymc_dpsplit.moves.collapsed.scan import collapsed_sweep
 from pymc_dpsplit.moves.conjugate import CONJUGATE
 from pymc_dpsplit.moves.family_moves import FamilyMoves
 from pymc_dpsplit.moves.measure import draw_measure, no_atoms
 from pymc_dpsplit.moves.nonconjugate.iterations import NONCONJUGATE
 from pymc_dpsplit.moves.partition_law import breaks_sticks, most_clusters
 from pymc_dpsplit.moves.start import draw_n_start
+from pymc_dpsplit.moves.strength import StrengthPrior, fixed_strength, move_strength
 from pymc_dpsplit.moves.sweep.assignment import strip_count
 from pymc_dpsplit.moves.sweep.redraw import redraw_labels
 from pymc_dpsplit.moves.sweep.threaded_sweep import threaded_sweep
@@ -46,6 +48,11 @@ class ChainState(NamedTuple):
 
     labels: np.ndarray
     stats: np.ndarray
+
+    @property
+    def n_observations(self) -> int:
+        """Number of observations of the process, of which a label may stand for several."""
+        return int(self.stats[:, 0].sum())
 
 
 class Measure(NamedTuple):
@@ -174,11 +181,14 @@ class Schedule(NamedTuple):
         Mean number of split/merge attempts per iteration.
     scan_list : ndarray of int64, shape (M,)
         Observations that get a collapsed Gibbs update in every iteration.
+    strength : StrengthPrior
+        What kernels need to move alpha after every iteration, whose value they overwrite.
     """
 
     n_iterations: int
     attempts: float
     scan_list: np.ndarray
+    strength: StrengthPrior = fixed_strength()
 
 
 def advance(
@@ -221,8 +231,13 @@ def advance(
         return ChainState(labels, stats), acceptance_counts
     atoms = no_atoms(target.prior)
     for _ in range(1 if kernel_name == GREEDY else schedule.n_iterations):
-        stats, atoms = threaded_sweep(target, labels, stats, rng, atoms, pool)
+        if moves.is_conjugate and not breaks_sticks(target.law, len(labels)):
+            stats = collapsed_sweep(target, labels, stats, rng)
+        else:
+            stats, atoms = threaded_sweep(target, labels, stats, rng, atoms, pool)
         stats = form.finish(target, labels, stats, rng, schedule, acceptance_counts, pool)
+        if schedule.strength.address != 0:
+            target = move_strength(target, stats, atoms, schedule.strength, rng)
     return ChainState(labels, stats), acceptance_counts
 
 

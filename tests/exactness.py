@@ -55,7 +55,10 @@ def compare_kernels(setting: Kernels) -> Comparison:
 
 
 # Families that are younger than the last run.
-_NEXT_TIME = {"NegativeBinomial", "Binomial", "InverseGamma", "LinearRegression"}
+_NEXT_TIME = {
+    "NegativeBinomial", "Binomial", "InverseGamma", "LinearRegression",
+    "ProductWithMultinomial", "ProductWithLinearRegression",
+}  # fmt: skip
 
 
 def comparisons() -> dict[str, Callable[[], Comparison]]:

@@ -68,7 +68,7 @@ def columns_of_parts(
     if not _differ(taken) or not all(lists.values()):
         raise ValueError(
             f"columns={shown(columns)} gives a part no column or a column to two parts; give each "
-            "part columns of its own."
+            "part columns of its own, the second a copy of a column that both read."
         )
     if table is not None:
         _refuse_difference(taken, table)

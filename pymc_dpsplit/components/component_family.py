@@ -40,8 +40,9 @@ class ComponentFamily(ListedNames, ABC):
     is_discrete, is_bounded, holds_covariates : bool
         Whether observations are whole numbers, are restricted to a part of the real line, or hold
         covariates.  No other step method can move them: see `components.unmoved_rows`.
-    reads_sparse : bool
-        Whether observations may be `SparseRows`.
+    reads_sparse, has_margins : bool
+        Whether observations may be `SparseRows`, so that `arranged` returns no array; and whether
+        some columns of a row have a law of their own: otherwise no entry may be missing.
     takes_categories : bool
         Whether observations may be strings, which are replaced by codes.
     examples : tuple of float
@@ -53,10 +54,8 @@ class ComponentFamily(ListedNames, ABC):
     has_covariates : bool
         Whether the density of a row depends on covariates of that row, so that it is undefined
         for rows other than those observed; may be set per instance.
-    parameters : dict
-        Name of each cluster parameter to its number of axes of length D.
-    graph_ndims : dict
-        The same for the parameters that `graph_parameters` returns.
+    parameters, graph_ndims : dict
+        Number of axes of length D of each cluster parameter, and of those of `graph_parameters`.
     """
 
     hyperparameters: dict[str, Any]
@@ -71,6 +70,7 @@ class ComponentFamily(ListedNames, ABC):
     likelihood_arguments: tuple[str, ...] = ()
     has_covariates: bool = False
     reads_sparse: ClassVar[bool] = False
+    has_margins: ClassVar[bool] = True
     parameters: ClassVar[dict[str, int]]
     graph_ndims: ClassVar[dict[str, int]]
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from pymc_dpsplit.components.column_order import ColumnOrder
 from pymc_dpsplit.components.component_family import ComponentFamily, Values
-from pymc_dpsplit.components.pair import PairPrior
+from pymc_dpsplit.components.joined_parts import joined_prior, joined_rows
 from pymc_dpsplit.components.parts import Part, joined, named_faults, width_of, within
 
 
@@ -97,17 +97,32 @@ class IndependentParts(ComponentFamily):
             ndims = known() if callable(known) else known
             own = Part(name, family, 0, 0).own(values, ndims)
             if own:
-                width = width_of(own, ndims, n_before) if family.row_ndim else 1
+                width = self._width_in(name, own, ndims, n_before)
                 yield Part(name, family, start, start + width), own
                 start += width
+
+    def _width_in(
+        self, name: str, own: Mapping[str, Any], ndims: Mapping[str, int], n_before: int
+    ) -> int:
+        """Return the number of columns of a part that has values; see `_present`."""
+        family = self.families[name]
+        if not family.row_ndim:
+            return 1
+        all_columns = None if family.has_margins else (self._widths or {}).get(name)
+        return width_of(own, ndims, n_before) if all_columns is None else all_columns
 
     def of_features(self, features: np.ndarray) -> Self:
         few = copy.copy(self)
         few._order = self._known_order.of_features(features)
+        if self._widths is not None:
+            inner = self._known_order.inner_features(features)
+            parts = self._parts(sum(self._widths.values()))
+            few._widths = {part.name: len(within(part, inner)) for part in parts}
         return few
 
     def arranged(self, rows: Any) -> Any:
-        return super().arranged(self._known_order.inward(rows))
+        parts = [part for part in self._parts(rows.shape[1]) if part.width]
+        return joined_rows(parts, self._known_order.inward(rows))
 
     def support_point(self, means: np.ndarray) -> np.ndarray:
         parts, means = self._parts(len(means)), self._known_order.inward(means)
@@ -133,10 +148,7 @@ class IndependentParts(ComponentFamily):
         parts = list(self._present(values, "hyperparameter_ndims", 0))
         shift = self._known_order.inward(shift)
         priors = [part.family.prior(own, shift[part.start : part.stop]) for part, own in parts]
-        other = priors.pop()
-        for (part, _), first in zip(parts[-2::-1], priors[::-1], strict=True):
-            other = PairPrior(shift[part.start :], part.width, first, other)
-        return other
+        return joined_prior([part for part, _ in parts], priors, shift)
 
     def unpack(self, params: np.ndarray, shift: np.ndarray) -> dict[str, np.ndarray]:
         parameters, start = {}, 0
@@ -194,7 +206,8 @@ class IndependentParts(ComponentFamily):
         for part, own in self._present(values, "hyperparameter_ndims", 0):
             chosen = within(part, features)
             if len(chosen):
-                kept.update(part.named(part.family.restrict(own, chosen)))
+                own = own if _is_all(part, chosen) else part.family.restrict(own, chosen)
+                kept.update(part.named(own))
         return kept
 
     def restrict_parameters(
@@ -205,7 +218,8 @@ class IndependentParts(ComponentFamily):
         for part, own in self._present(parameters, "parameters", 1):
             chosen = within(part, features)
             if len(chosen):
-                kept.update(part.named(part.family.restrict_parameters(own, chosen)))
+                own = own if _is_all(part, chosen) else part.family.restrict_parameters(own, chosen)
+                kept.update(part.named(own))
         return kept
 
     def draw_base(
@@ -238,6 +252,14 @@ class IndependentParts(ComponentFamily):
         rows, is_missing = order.inward(rows), order.inward(is_missing)
         for part, own in self._present(parameters, "parameters", 1):
             at = np.s_[:, part.start : part.stop]
-            drawn.append(part.family.draw_missing(rng, rows[at], is_missing[at], own, labels))
+            if part.family.has_margins:
+                drawn.append(part.family.draw_missing(rng, rows[at], is_missing[at], own, labels))
+            else:
+                drawn.append(rows[at])
         outward: np.ndarray = order.outward(np.hstack(drawn))
         return outward
+
+
+def _is_all(part: Part, chosen: np.ndarray) -> bool:
+    """Whether a family without margins keeps all of its columns."""
+    return not part.family.has_margins and len(chosen) == part.width

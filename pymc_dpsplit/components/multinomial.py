@@ -75,6 +75,7 @@ class Multinomial(DiscreteByColumn):
     """
 
     reads_sparse: ClassVar[bool] = True
+    has_margins: ClassVar[bool] = False
     parameters: ClassVar[dict[str, int]] = {"p": 1}
     graph_ndims: ClassVar[dict[str, int]] = parameters
 

@@ -6,13 +6,17 @@ may itself be a pair; a product of several families nests to the right.
 
 Layout.  stats, params and cache: those of the first family, then those of the other.  tile: that of
 the first, that of the other, and space for the densities under the other.
+
+Operations that read no tile are those of `mixed_pair` too, where the data have another form.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pymc_dpsplit.components import base
+from pymc_dpsplit.components.dispatch import operation
 from pymc_dpsplit.kernels.tiles import TILE
 from pymc_dpsplit.kernels.views import columns_of, part_of
 
@@ -26,12 +30,30 @@ class PairPrior(NamedTuple):
     other: Any
 
 
-@base.implements(base.stats_size, PairPrior)
+@operation
+def first_rows(prior, data):
+    """Return the rows of the first family."""
+
+
+@operation
+def other_rows(prior, data):
+    """Return the rows of the other family."""
+
+
+@base.implements(first_rows, PairPrior, inline=True)
+def _first_rows(prior, data):
+    return columns_of(data, 0, prior.n_first)
+
+
+@base.implements(other_rows, PairPrior, inline=True)
+def _other_rows(prior, data):
+    return columns_of(data, prior.n_first, data.shape[1] - prior.n_first)
+
+
 def _stats_size(prior):
     return base.stats_size(prior.first) + base.stats_size(prior.other)
 
 
-@base.implements(base.params_size, PairPrior)
 def _params_size(prior):
     return base.params_size(prior.first) + base.params_size(prior.other)
 
@@ -41,18 +63,16 @@ def _tile_size(prior):
     return base.tile_size(prior.first) + base.tile_size(prior.other) + 1
 
 
-@base.implements(base.predictive_size, PairPrior)
 def _cache_size(prior):
     return base.predictive_size(prior.first) + base.predictive_size(prior.other)
 
 
 @base.implements(base.load_tile, PairPrior)
 def _load_tile(prior, data, rows, tile):
-    n_first, n_other = prior.n_first, data.shape[1] - prior.n_first
     size_first, size_other = base.tile_size(prior.first) * TILE, base.tile_size(prior.other) * TILE
     tile_first, tile_other = part_of(tile, 0, size_first), part_of(tile, size_first, size_other)
-    base.load_tile(prior.first, columns_of(data, 0, n_first), rows, tile_first)
-    base.load_tile(prior.other, columns_of(data, n_first, n_other), rows, tile_other)
+    base.load_tile(prior.first, first_rows(prior, data), rows, tile_first)
+    base.load_tile(prior.other, other_rows(prior, data), rows, tile_other)
 
 
 @base.implements(base.fill_log_density, PairPrior)
@@ -68,23 +88,19 @@ def _fill_log_density(prior, tile, params, out, scratch):
         out[t] += densities[t]
 
 
-@base.implements(base.add_row, PairPrior)
 def _add_row(prior, data, i, stats):
-    n_first, n_other = prior.n_first, data.shape[1] - prior.n_first
     size_first, size_other = base.stats_size(prior.first), base.stats_size(prior.other)
-    base.add_row(prior.first, columns_of(data, 0, n_first), i, part_of(stats, 0, size_first))
+    base.add_row(prior.first, first_rows(prior, data), i, part_of(stats, 0, size_first))
     stats_other = part_of(stats, size_first, size_other)
-    base.add_row(prior.other, columns_of(data, n_first, n_other), i, stats_other)
+    base.add_row(prior.other, other_rows(prior, data), i, stats_other)
 
 
-@base.implements(base.log_marginal, PairPrior)
 def _log_marginal(prior, stats):
     size_first, size_other = base.stats_size(prior.first), base.stats_size(prior.other)
     first = base.log_marginal(prior.first, part_of(stats, 0, size_first))
     return first + base.log_marginal(prior.other, part_of(stats, size_first, size_other))
 
 
-@base.implements(base.draw_parameters, PairPrior)
 def _draw_parameters(prior, stats, rng, params):
     size_first, size_other = base.stats_size(prior.first), base.stats_size(prior.other)
     n_first, n_other = base.params_size(prior.first), base.params_size(prior.other)
@@ -94,7 +110,6 @@ def _draw_parameters(prior, stats, rng, params):
     base.draw_parameters(prior.other, stats_other, rng, params_other)
 
 
-@base.implements(base.mean_parameters, PairPrior)
 def _mean_parameters(prior, stats, params):
     size_first, size_other = base.stats_size(prior.first), base.stats_size(prior.other)
     n_first, n_other = base.params_size(prior.first), base.params_size(prior.other)
@@ -103,7 +118,6 @@ def _mean_parameters(prior, stats, params):
     base.mean_parameters(prior.other, part_of(stats, size_first, size_other), params_other)
 
 
-@base.implements(base.fill_predictive, PairPrior)
 def _fill_cache(prior, stats, cache):
     size_first, size_other = base.stats_size(prior.first), base.stats_size(prior.other)
     n_first, n_other = base.predictive_size(prior.first), base.predictive_size(prior.other)
@@ -112,32 +126,41 @@ def _fill_cache(prior, stats, cache):
     base.fill_predictive(prior.other, part_of(stats, size_first, size_other), cache_other)
 
 
-@base.implements(base.predictive_add, PairPrior)
 def _cache_add(prior, data, i, cache):
-    n_first, n_other = prior.n_first, data.shape[1] - prior.n_first
     size_first, size_other = base.predictive_size(prior.first), base.predictive_size(prior.other)
     cache_first, cache_other = part_of(cache, 0, size_first), part_of(cache, size_first, size_other)
-    base.predictive_add(prior.first, columns_of(data, 0, n_first), i, cache_first)
-    base.predictive_add(prior.other, columns_of(data, n_first, n_other), i, cache_other)
+    base.predictive_add(prior.first, first_rows(prior, data), i, cache_first)
+    base.predictive_add(prior.other, other_rows(prior, data), i, cache_other)
 
 
-@base.implements(base.predictive_remove, PairPrior)
 def _cache_remove(prior, data, i, cache):
-    n_first, n_other = prior.n_first, data.shape[1] - prior.n_first
     size_first, size_other = base.predictive_size(prior.first), base.predictive_size(prior.other)
     cache_first, cache_other = part_of(cache, 0, size_first), part_of(cache, size_first, size_other)
-    is_good = base.predictive_remove(prior.first, columns_of(data, 0, n_first), i, cache_first)
-    return (
-        base.predictive_remove(prior.other, columns_of(data, n_first, n_other), i, cache_other)
-        and is_good
-    )
+    is_good = base.predictive_remove(prior.first, first_rows(prior, data), i, cache_first)
+    return base.predictive_remove(prior.other, other_rows(prior, data), i, cache_other) and is_good
 
 
-@base.implements(base.log_predictive, PairPrior)
 def _log_predictive(prior, data, i, cache):
-    n_first, n_other = prior.n_first, data.shape[1] - prior.n_first
     size_first, size_other = base.predictive_size(prior.first), base.predictive_size(prior.other)
     cache_first, cache_other = part_of(cache, 0, size_first), part_of(cache, size_first, size_other)
-    first = base.log_predictive(prior.first, columns_of(data, 0, n_first), i, cache_first)
-    other_columns = columns_of(data, n_first, n_other)
-    return first + base.log_predictive(prior.other, other_columns, i, cache_other)
+    first = base.log_predictive(prior.first, first_rows(prior, data), i, cache_first)
+    return first + base.log_predictive(prior.other, other_rows(prior, data), i, cache_other)
+
+
+# What a pair does without a tile, whatever the form of its rows.
+WITHOUT_TILES: dict[Callable[..., Any], Callable[..., Any]] = {
+    base.stats_size: _stats_size,
+    base.params_size: _params_size,
+    base.predictive_size: _cache_size,
+    base.add_row: _add_row,
+    base.log_marginal: _log_marginal,
+    base.draw_parameters: _draw_parameters,
+    base.mean_parameters: _mean_parameters,
+    base.fill_predictive: _fill_cache,
+    base.predictive_add: _cache_add,
+    base.predictive_remove: _cache_remove,
+    base.log_predictive: _log_predictive,
+}
+
+for _operation, _implementation in WITHOUT_TILES.items():
+    base.implements(_operation, PairPrior)(_implementation)

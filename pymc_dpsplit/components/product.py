@@ -25,6 +25,7 @@ from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.components.diag_normal import DiagNormal
 from pymc_dpsplit.components.doubtful_rows import unwarned, warn_of_rows
 from pymc_dpsplit.components.independent_parts import IndependentParts
+from pymc_dpsplit.components.linear_regression.family import LinearRegression
 from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
 from pymc_dpsplit.components.parts import Part, joined, named_faults
 
@@ -40,15 +41,10 @@ def _refuse_parts(parts: Mapping[str, Any]) -> None:
             raise ValueError(
                 f"{name}={shown(family)} is not a component; give a family, as dps.Normal."
             )
-        if family.reads_sparse:
+        if isinstance(family, LinearRegression) and family.has_covariates:
             raise ValueError(
-                f"{name} is {type(family).__name__}, whose columns are not independent and may be "
-                "sparse; give it a mixture of its own, or Poisson instead."
-            )
-        if family.holds_covariates:
-            raise ValueError(
-                f"{name} is {type(family).__name__}, whose density depends on covariates; give it "
-                "a mixture of its own."
+                f"{name} is LinearRegression with covariates of its own; leave them out, and give "
+                "the part columns of the data that hold them, before that of the response."
             )
         if isinstance(family, NonconjugateFamily):
             raise ValueError(
@@ -80,8 +76,8 @@ class Product(IndependentParts):
     Raises
     ------
     ValueError
-        If there is no part, or a part is not a family, is a product or non-conjugate, or reads
-        sparse rows (`Multinomial`).
+        If there is no part, or a part is not a family, is a product or non-conjugate, or is a
+        `LinearRegression` with covariates of its own; if columns and parts do not match.
 
     Notes
     -----
@@ -89,11 +85,27 @@ class Product(IndependentParts):
     ``x_height_mu`` (K, D) of a part ``height``; hyperparameters are named in the same way.
     `from_data` chooses the kinds of columns, and the hyperparameters of each kind by the data.
     In a `Categorical` part strings become codes in alphabetical order, and pandas categories in
-    their own order; booleans become zeros and ones.  Entries may be missing if the part allows it.
+    their own order; booleans become zeros and ones.  Entries may be missing if the part allows it,
+    whatever the other parts are.
+
+    A `Multinomial` part is a block of dense columns of counts, such as the words of texts beside
+    what else is known of them.  The part of a `LinearRegression` holds the covariates, then the
+    response.  With a law of the covariates in another part, the model is a profile regression [1]_:
+    clusters of rows with similar covariates and one regression each.  A column belongs to one part,
+    so the other part takes a copy of it: ``frame.assign(age_law=frame["age"])``.  Drawn rows have
+    the totals and the covariates of the observed rows, as in a mixture of such a family alone.
+    `predict` with ``covariates=`` predicts the response of new rows from all of their other
+    columns, and takes rows with a missing response, or without any words.  `density` takes the
+    response given its covariates, as in ``features="pressure", given={"age": 50, "age_law": 50}``.
 
     The trace keeps the columns in the order of the data, whatever the order of the parts.
     `pm.Data` and `pm.set_data` take numbers without names: in the order of the frame of
     `from_data`, at the positions that `columns` gives, or else in the order of the parts.
+
+    References
+    ----------
+    .. [1] Molitor, Papathomas, Jerrett and Richardson (2010). Bayesian profile regression with an
+       application to the National Survey of Children's Health. Biostatistics 11, 484-498.
 
     Examples
     --------
@@ -103,6 +115,21 @@ class Product(IndependentParts):
     ...     visits=dps.Poisson(a0=1.0, b0=0.5),
     ... )
     Product(height=Normal(mu0=170.0, kappa0=0.1, a0=2.0, b0=100.0), visits=Poisson(a0=1.0, b0=0.5))
+
+    Texts with the age of their author, and a profile regression:
+
+    >>> texts = dps.Product(
+    ...     {"words": ["cat", "dog", "fish"], "age": "age"},
+    ...     words=dps.Multinomial(a0=0.5),
+    ...     age=dps.Normal(mu0=40.0, kappa0=0.1, a0=2.0, b0=100.0),
+    ... )
+    >>> profiles = dps.Product(
+    ...     {"outcome": ["age", "pressure"], "age": ["age_law"]},
+    ...     outcome=dps.LinearRegression(mu0=0.0, lambda0=0.01, a0=2.0, b0=100.0),
+    ...     age=dps.Normal(mu0=40.0, kappa0=0.1, a0=2.0, b0=100.0),
+    ... )
+    >>> list(profiles.parameters)
+    ['outcome_beta', 'outcome_sigma', 'age_mu', 'age_sigma']
     """
 
     _listed: ClassVar[tuple[str, ...]] = (
@@ -135,6 +162,9 @@ class Product(IndependentParts):
         )
         self.is_discrete = any(part.family.is_discrete for part in parts)  # type: ignore[misc]
         self.is_bounded = any(part.family.is_bounded for part in parts)  # type: ignore[misc]
+        self.holds_covariates = any(  # type: ignore[misc]
+            part.family.holds_covariates for part in parts
+        )
         fixed = [part.named(dict.fromkeys(part.family.likelihood_arguments)) for part in parts]
         self.likelihood_arguments = tuple(joined(fixed))
 
@@ -306,17 +336,19 @@ class Product(IndependentParts):
     def own_coords(
         self, name: str, feature_names: Sequence[Any] | None
     ) -> dict[str, Sequence[Any]]:
-        owner, _ = self._owner(name)
+        owner, own = self._owner(name)
         parts = self._parts(sum((self._widths or {}).values()))
         part = next(part for part in parts if part.name == owner.name)
         columns: Sequence[Any] = (self.columns or {}).get(part.name, ())
         several = [self.categories.get(key) for key in columns]
-        coords: dict[str, Sequence[Any]] = {}
+        names = None if feature_names is None else self._names_in_part(part, feature_names)
+        own_coords = part.family.own_coords(own, names)
+        coords = {f"{part.name}_{axis}": of for axis, of in own_coords.items()}
         for axis, length in self.own_dims(name).items():
             if axis == f"{part.name}_category" and several:
                 coords[axis] = coordinate_of_categories(several, length) or range(length)
-            elif axis.startswith(f"{part.name}_feature") and feature_names is not None:
-                coords[axis] = self._names_in_part(part, feature_names)
+            elif axis.startswith(f"{part.name}_feature") and names is not None:
+                coords[axis] = names
         return coords
 
     def category_names(self, name: str) -> np.ndarray | None:
@@ -327,6 +359,12 @@ class Product(IndependentParts):
             return None
         padded = [[*map(str, names or ()), *[""] * length][:length] for names in several]
         return np.array(padded, dtype=object)
+
+    def names_of_codes(self) -> dict[int, Sequence[str]]:
+        """Return the position of each column of named categories, and the names of 0, 1, ..."""
+        columns = self._names or self._names_expected or []
+        known = self.categories
+        return {at: [*map(str, known[key])] for at, key in enumerate(columns) if key in known}
 
     def _names_in_part(self, part: Part, names: Sequence[Any]) -> Sequence[Any]:
         """Return the names of the columns of a part; positions are those in the part."""

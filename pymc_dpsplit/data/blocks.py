@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from pymc_dpsplit.data.fixed_rows import FixedRows
 from pymc_dpsplit.data.sparse_rows import Rows, SparseRows, column_totals
 
 # Elements in a block: few relative to the memory, many relative to the overhead of a call.
@@ -69,7 +70,8 @@ def column_centres(rows: Rows) -> np.ndarray:
     """Centre (D,) of the bulk of each column: its mean, or its median if they are far apart.
 
     A few huge entries move the mean so far that centred numbers keep few digits of the others.
-    Quartiles are those of at most some 10,000 rows, evenly spread.
+    Quartiles are those of at most some 10,000 rows, evenly spread.  Rows that cannot change
+    remember their centre, for functions that read every draw of a trace.
 
     Parameters
     ----------
@@ -80,6 +82,15 @@ def column_centres(rows: Rows) -> np.ndarray:
     -------
     ndarray of float64, shape (D,)
     """
+    if not isinstance(rows, FixedRows):
+        return _centres(rows)
+    if rows.centres is None:
+        rows.centres = _centres(rows)
+    return rows.centres.copy()
+
+
+def _centres(rows: Rows) -> np.ndarray:
+    """Compute the result of `column_centres`."""
     means = column_means(rows)
     if isinstance(rows, SparseRows):
         return means

@@ -31,7 +31,14 @@ class FixedRows(np.ndarray):
 
     Its copy is the array itself, for instance when PyTensor copies data for safety.  A view of a
     memory map is pickled as the name of the file and an offset.
+
+    Attributes
+    ----------
+    centres : ndarray of float64, shape (D,), or None
+        See `data.blocks.column_centres`; None until it is first computed.
     """
+
+    centres: np.ndarray | None = None
 
     @override
     def __copy__(self) -> "FixedRows":

@@ -220,10 +220,10 @@ class _Problem:
         stats = best.state.stats[order]
         return MapPartition(
             var_name=self.mixture.name,
-            labels=labels,
+            labels=self.mixture.items.recorded(labels),
             alpha=law.strength,
             log_joint=float(log_joint(self.target._replace(law=law), stats)),
-            weights=joining_mass(law, stats[:, 0]) / total_mass(law, len(labels)),
+            weights=joining_mass(law, stats[:, 0]) / total_mass(law, stats[:, 0].sum()),
             parameters=self.mixture.items.unpack(
                 plug_in_parameters(prior, stats), self.values, self.shift
             ),

@@ -39,6 +39,11 @@ def add_source(prior_class: type, module: str) -> None:
     _closure(module)
 
 
+def remember_source(function: Callable[..., Any]) -> None:
+    """Read the sources that the code of a kernel depends on, for the stamp of its `SourceCache`."""
+    _digest(frozenset({function.__module__}))
+
+
 class _Entry(NamedTuple):
     """Stored form of a kernel; numba alone stores the code only.
 

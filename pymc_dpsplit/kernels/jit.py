@@ -8,7 +8,7 @@ Kernels are compiled lazily, cached on disk, see `kernels.cache`, and release th
 """
 
 from collections.abc import Callable
-from functools import update_wrapper
+from functools import cached_property, update_wrapper
 from typing import Any
 
 import numba
@@ -16,7 +16,7 @@ import numba.extending
 import numpy as np
 from numba.core import config
 
-from pymc_dpsplit.kernels.cache import SourceCache
+from pymc_dpsplit.kernels.cache import SourceCache, remember_source
 from pymc_dpsplit.kernels.linking import CalledKernel
 
 # numba reads the variable when it is imported.
@@ -26,6 +26,9 @@ COMPILES = not vars(config)["DISABLE_JIT"]
 # would break the rounding trick of `exp2_plainly`; no-NaN and no-inf would break log(0) = -inf.
 # Divisions by zero give inf or NaN, as in NumPy, and do not raise.
 OPTIONS: Any = {"nogil": True, "fastmath": {"contract", "nsz"}, "error_model": "numpy"}
+# What `numba.njit` adds to them.
+_AS_NJIT = {"nopython": True, "boundscheck": None}
+_WITHOUT_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 class Kernel:
@@ -45,20 +48,31 @@ class Kernel:
     Attributes
     ----------
     py_func : callable
-    entry, called : numba dispatcher
-        The forms that Python and other kernels call.
     """
 
     def __init__(self, function: Callable[..., Any], copied: bool = False, **options: Any) -> None:
         update_wrapper(self, function)
         self.py_func = function
-        self.entry = numba.njit(**OPTIONS, **options)(function)
-        self.entry._cache = SourceCache(function, "for Python")
-        without_wrappers = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-        targetoptions = {**self.entry.targetoptions, **without_wrappers}
-        self.called = CalledKernel(function, targetoptions=targetoptions)
-        self.called._cache = SourceCache(function, "for kernels")
-        self.called.copied = copied
+        self._copied, self._options = copied, options
+        remember_source(function)
+
+    # Both forms are made when they are first used: making those of all kernels takes longer than
+    # the rest of importing the package.
+    @cached_property
+    def entry(self) -> Any:
+        """Form that Python calls, a numba dispatcher."""
+        entry: Any = numba.njit(**OPTIONS, **self._options)(self.py_func)
+        entry._cache = SourceCache(self.py_func, "for Python")
+        return entry
+
+    @cached_property
+    def called(self) -> Any:
+        """Form that other kernels call, a `CalledKernel`."""
+        options = {**OPTIONS, **_AS_NJIT, **self._options, **_WITHOUT_WRAPPERS}
+        called = CalledKernel(self.py_func, targetoptions=options)
+        called._cache = SourceCache(self.py_func, "for kernels")
+        called.copied = self._copied
+        return called
 
     @property
     def _numba_type_(self) -> Any:

@@ -4,14 +4,13 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
 import pytensor.tensor as pt
 from pymc.model import Model
 from pymc.pytensorf import rvs_in_graph
 from pytensor.graph.basic import Variable
 from pytensor.tensor.random.variable import shared_rng
 
-from pymc_dpsplit.components.arguments import is_integer, shown
+from pymc_dpsplit.components.arguments import shown
 from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.components.unmoved_rows import what_no_step_moves
 from pymc_dpsplit.mixture.latent_shape import latent_shape
@@ -26,6 +25,7 @@ from pymc_dpsplit.variables.dims import (
     number_of_rows,
 )
 from pymc_dpsplit.variables.hyperparameters import checked_hyperparameters, foreign_rvs
+from pymc_dpsplit.variables.max_clusters import checked_max_clusters
 from pymc_dpsplit.variables.measure import ROLES
 from pymc_dpsplit.variables.names import Names, names_in
 from pymc_dpsplit.variables.observed import (
@@ -43,14 +43,6 @@ from pymc_dpsplit.variables.shared_labels import (
     register_shared_labels,
 )
 
-# Default number of rows recorded per draw: its range, and the bytes that the rows may take.
-_LEAST_ROWS, _MOST_ROWS = 10, 64
-_BYTES_PER_DRAW = 2**18
-# More than any draw needs, where the number of rows that there will be is not known.
-_MOST_BYTES = 2**28
-# The same if other variables depend on every cluster, so that all must be recorded.
-_LEAST_ROWS_NEEDED, _BYTES_PER_DRAW_NEEDED = 128, 2**15
-
 
 def declare_mixture(
     kind: str,
@@ -61,6 +53,7 @@ def declare_mixture(
     observed: Any,
     groups: Any,
     counts: Any,
+    labels: Any,
     dims: str | Sequence[str] | None,
     shape: int | Sequence[int] | None,
     max_clusters: int | None,
@@ -75,7 +68,7 @@ def declare_mixture(
     law_of : callable
         From the model to the law of the partition; raises ValueError.
     component : ComponentFamily
-    observed, groups, counts, dims, shape, max_clusters
+    observed, groups, counts, labels, dims, shape, max_clusters
         As in `DPMixture`.
 
     Returns
@@ -90,14 +83,15 @@ def declare_mixture(
         _check_component(component)
         data = _checked_data(observed, component, shape, dims, model)
         component = data.component
-        shared = read_shared_labels(groups, counts, observed, data)
+        shared = read_shared_labels(groups, counts, labels, observed, data)
         n_items = data.shape[0] if shared is None else shared.n_groups
+        n_obs = data.shape[0] if shared is None else shared.n_observations
         law = law_of(model)
         hyperparameters = checked_hyperparameters(component, data.shape[1], model)
         needs_all = data.is_labelled or bool(rvs_in_graph(hyperparameters))
         grows = may_grow(observed) and not data.is_labelled
         shape_of_items = n_items, data.shape[1]
-        n_kept = _checked_max_clusters(max_clusters, component, shape_of_items, needs_all, grows)
+        n_kept = checked_max_clusters(max_clusters, component, shape_of_items, needs_all, grows)
         n_kept = n_kept if law.n_components is None else min(n_kept, law.n_components)
         data_dims = checked_dims(dims, data.shape, component, names, name, model)
         _check_names(name, component, data, law, model)
@@ -109,13 +103,15 @@ def declare_mixture(
     n_features = data.shape[1]
     target, bare = model.name_for(name), _without_variables(component)
     form = data.is_labelled, law.is_finite, law.discount_varies
-    op = RandomMeasure(target, bare, n_items, n_features, n_kept, *form)
+    op = RandomMeasure(target, bare, n_obs, n_features, n_kept, *form)
     measure = op.make_node(_new_rng(), *law.numbers, *hyperparameters).outputs[1:]
     add_names(data_dims, names, model)
     _register_measure(name, measure, data_dims, model)
     occupied = measure[: op.n_measure]
     given = [*law.numbers, *occupied, *hyperparameters]
     extra = _extras(name, data, measure, given, bare, data_dims, model)
+    if may_grow(observed) and component.holds_covariates and not component.has_covariates:
+        extra["covariates"] = data.values[:, :-1]
     is_latent = data.values is None
     rows = MixtureRows(target, bare, n_features, data.dtype, is_latent, tuple(extra), shared)
     x: Any = rows(_new_rng(), number_of_rows(data, data_dims, model), *given, *extra.values())
@@ -187,34 +183,6 @@ def _checked_data(
             f"shape={shown(shape)} differs from the shape {expected} of observed; leave shape out."
         )
     return data
-
-
-def _checked_max_clusters(
-    given: Any, component: ComponentFamily, shape: tuple[int, int], needs_all: bool, grows: bool
-) -> int:
-    """Rows kept per draw: no more than there are observations, unless their number may grow."""
-    n_obs, n_features = shape
-    shapes = (component.shape_of(*of, n_features) for of in component.parameters.items())
-    bytes_per_row = 8 * (1 + sum(int(np.prod(shape)) for shape in shapes))
-    if given is None:
-        if needs_all:
-            fitting = max(_LEAST_ROWS_NEEDED, _BYTES_PER_DRAW_NEEDED // bytes_per_row)
-        else:
-            fitting = min(_MOST_ROWS, max(_LEAST_ROWS, _BYTES_PER_DRAW // bytes_per_row))
-        return min(n_obs, fitting)
-    if not is_integer(given) or given < 1:
-        raise ValueError(
-            f"max_clusters={shown(given)} is not a positive integer; give the number of rows to "
-            "keep, or leave it out."
-        )
-    if not grows or given <= n_obs:
-        return min(n_obs, int(given))
-    if int(given) * bytes_per_row > _MOST_BYTES:
-        raise ValueError(
-            f"max_clusters={shown(given)} rows take more than {_MOST_BYTES >> 20} MiB per draw; "
-            "give at most the number of rows that observed will ever have."
-        )
-    return int(given)
 
 
 def _check_names(

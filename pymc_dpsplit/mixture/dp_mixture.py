@@ -19,6 +19,7 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
     observed: Any = None,
     groups: Any = None,
     counts: Any = None,
+    labels: Any = None,
     dims: str | Sequence[str] | None = None,
     shape: int | Sequence[int] | None = None,
     max_clusters: int | None = None,
@@ -63,6 +64,10 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
         sizes, weights and ``{name}_labels`` are; these have the dimension ``{name}_group``.
     counts : array-like of int, shape (N,), optional
         Whole numbers from 1: row i stands for ``counts[i]`` equal rows with one label.
+    labels : array-like of int, shape (N,), optional
+        Known labels, -1 where unknown: rows with the same known label are in one cluster in every
+        draw.  Rows with different known labels may be in one cluster too; nothing keeps them apart.
+        Unlike with `groups`, every row is an observation of the process.
     dims : str or sequence of str, optional
         Names of the dimensions of `observed`, or of the latent variable.  Parameters share the
         dimension of features; by default it is ``{name}_feature``.  Names of the columns and rows
@@ -118,6 +123,11 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
     group.  New rows of `predict` and `density` are each a group of their own.  See docs/method.md,
     eq. (7.47)-(7.50).
 
+    With `labels` the posterior is that of the mixture of all rows, given that rows of a known label
+    are together; that they are is evidence on alpha.  `sample_labels` gives labels of rows.  `loo`
+    and `pm.compute_log_likelihood` give one value for the rows of a label, and one for each other
+    row.  What groups need, labels need; rows cannot be drawn, see `predict`.
+
     For leave-one-out cross-validation see `loo`.  `pm.compute_log_likelihood` computes one value
     for each row that has an observed entry, and leaves other rows out.  The checks of ArviZ that
     compare single entries, such as `az.loo_pit`, take one feature at a time, and the rows that
@@ -143,6 +153,14 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
     ...     x = dps.DPMixture("x", alpha, dps.Normal(0, 0.1, 2, 1), observed=[0.0, 0.1, 5.0])
     >>> [rv.name for rv in model.free_RVs]
     ['alpha', 'x_n_clusters', 'x_new_weight', 'x_weights', 'x_mu', 'x_sigma']
+
+    The first and the last row are known to belong together:
+
+    >>> with pm.Model() as model:
+    ...     rows, known = [0.0, 0.1, 5.0], [0, -1, 0]
+    ...     x = dps.DPMixture("x", 1.0, dps.Normal(0, 0.1, 2, 1), observed=rows, labels=known)
+    >>> dps.find_map(model, random_seed=1).labels
+    array([0, 0, 0])
     """
     return declare_mixture(
         "DPMixture",
@@ -152,6 +170,7 @@ def DPMixture(  # noqa: N802  (used like the distributions of PyMC)
         observed=observed,
         groups=groups,
         counts=counts,
+        labels=labels,
         dims=dims,
         shape=shape,
         max_clusters=max_clusters,

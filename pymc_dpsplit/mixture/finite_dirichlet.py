@@ -19,6 +19,7 @@ def FiniteMixture(  # noqa: N802  (used like the distributions of PyMC)
     observed: Any = None,
     groups: Any = None,
     counts: Any = None,
+    labels: Any = None,
     dims: str | Sequence[str] | None = None,
     shape: int | Sequence[int] | None = None,
     max_clusters: int | None = None,
@@ -43,7 +44,7 @@ def FiniteMixture(  # noqa: N802  (used like the distributions of PyMC)
         Component family with the hyperparameters of its base measure, see `DPMixture`.
     n_components : int
         Number of components M, at least 1; may exceed the number of observations.
-    observed, groups, counts, dims, shape : optional
+    observed, groups, counts, labels, dims, shape : optional
         As in `DPMixture`.
     max_clusters : int, optional
         As in `DPMixture`; at most `n_components`.
@@ -90,6 +91,7 @@ def FiniteMixture(  # noqa: N802  (used like the distributions of PyMC)
         observed=observed,
         groups=groups,
         counts=counts,
+        labels=labels,
         dims=dims,
         shape=shape,
         max_clusters=max_clusters,

@@ -26,6 +26,7 @@ from pymc_dpsplit.moves.split_merge.side_by_side import (
     draw_greedy_attempts,
 )
 from pymc_dpsplit.moves.start import assign_to_centres
+from pymc_dpsplit.moves.strength import move_strength
 from pymc_dpsplit.moves.sweep.assignment import next_sweep, slice_sweep
 from pymc_dpsplit.moves.target import Target
 
@@ -87,6 +88,7 @@ def _iterate_exact(target, labels, stats, rng, schedule, acceptance_counts):
         else:
             stats = collapsed_sweep(target, labels, stats, rng)
         stats = finish_exact(target, labels, stats, rng, schedule, acceptance_counts)
+        target = move_strength(target, stats, atoms, schedule.strength, rng)
     return stats
 
 
@@ -96,13 +98,17 @@ def _iterate_greedy(target, labels, stats, rng, schedule, acceptance_counts):
         stats = slice_sweep(target, labels, stats, rng)
     else:
         stats = collapsed_sweep(target, labels, stats, rng)
-    return _finish_greedy(target, labels, stats, rng, schedule, acceptance_counts)
+    stats = _finish_greedy(target, labels, stats, rng, schedule, acceptance_counts)
+    move_strength(target, stats, no_atoms(target.prior), schedule.strength, rng)
+    return stats
 
 
 @jitted
 def _iterate_collapsed(target, labels, stats, rng, schedule, acceptance_counts):
+    atoms = no_atoms(target.prior)
     for _ in range(schedule.n_iterations):
         stats = collapsed_sweep(target, labels, stats, rng)
+        target = move_strength(target, stats, atoms, schedule.strength, rng)
     return stats
 
 

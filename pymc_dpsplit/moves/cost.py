@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from pymc_dpsplit.components.mixed_pair import MixedRows
 from pymc_dpsplit.components.shared_labels.kernels import GroupedRows
 from pymc_dpsplit.moves.family_moves import typical_size
 from pymc_dpsplit.moves.target import Target
@@ -16,19 +17,26 @@ def work_of(data: Any) -> float:
     n_obs, n_features = data.shape
     if isinstance(data, GroupedRows):
         return work_of(data.rows) * len(data.members) / n_obs
+    if isinstance(data, MixedRows):
+        return work_of(data.first) + work_of(data.other)
     if is_sparse(data):
         return _WORK_PER_ENTRY * len(data.indices) / n_obs
     return n_features * (n_features + 1.0)
 
 
 def is_sparse(data: Any) -> bool:
-    """Whether rows, or those of groups, are stored as their nonzero entries."""
-    return hasattr(data.rows if isinstance(data, GroupedRows) else data, "indices")
+    """Whether rows, those of groups or of a part of a product, are stored as nonzero entries."""
+    rows = data.rows if isinstance(data, GroupedRows) else data
+    return isinstance(rows, MixedRows) or hasattr(rows, "indices")
 
 
-def _column_cost(target: Target) -> float:
+def _column_cost(data: Any) -> float:
     """Nanoseconds of one pass over the columns of a cluster, counted for sparse rows only."""
-    return target.data.shape[1] * _PER_COLUMN if is_sparse(target.data) else 0.0
+    if isinstance(data, GroupedRows):
+        return _column_cost(data.rows)
+    if isinstance(data, MixedRows):
+        return _column_cost(data.first) + _column_cost(data.other)
+    return data.shape[1] * _PER_COLUMN if is_sparse(data) else 0.0
 
 
 def sweep_cost(target: Target, n_clusters: int, n_sticks: float, n_evaluated: float) -> float:
@@ -49,7 +57,7 @@ def sweep_cost(target: Target, n_clusters: int, n_sticks: float, n_evaluated: fl
     """
     work = work_of(target.data)
     per_row = 10.0 + 0.05 * work + n_evaluated * (0.7 + 0.012 * work)
-    drawn = (n_clusters + n_sticks) * _column_cost(target)
+    drawn = (n_clusters + n_sticks) * _column_cost(target.data)
     return 5e3 + 1e3 * n_sticks + target.data.shape[0] * per_row + drawn
 
 
@@ -62,5 +70,5 @@ def attempt_cost(target: Target, n_clusters: int) -> float:
     """Cost of a split/merge attempt in nanoseconds, see `FamilyMoves`."""
     # Two clusters are fitted seven times; half of the attempts evaluate the marginals of all pairs
     # with one cluster.
-    columns = (14.0 + n_clusters) * _column_cost(target)
+    columns = (14.0 + n_clusters) * _column_cost(target.data)
     return 1e4 + (40.0 + work_of(target.data)) * typical_size(target, n_clusters) + columns

@@ -80,6 +80,38 @@ def occupied_atoms(prior, log_weights, params, renumbered, stats):
 
 
 @jitted
+def change_law(atoms, old, new, rng):
+    """Change the weights of atoms from a draw under one law to a draw under another.
+
+    The gamma variables of the occupied atoms, eq. (2.7), do not depend on the strength, so they are
+    restored under the old law and normalised with a remainder drawn under the new one.
+
+    Parameters
+    ----------
+    atoms : Atoms
+        Changed in place.
+    old, new : PartitionLaw
+        Laws of the same discount.
+    rng : numpy.random.Generator
+    """
+    n_atoms = atoms.stats.shape[0]
+    if n_atoms == 0:
+        return
+    log_sum = draw_log_gamma(rng, total_mass(old, first_column_sum(atoms.stats)))
+    log_rest = draw_log_remainder(new, n_atoms, rng)
+    highest = log_rest
+    for k in range(n_atoms):
+        atoms.log_weights[k] += log_sum
+        highest = max(highest, atoms.log_weights[k])
+    total = math.exp(log_rest - highest)
+    for k in range(n_atoms):
+        total += math.exp(atoms.log_weights[k] - highest)
+    log_total = highest + math.log(total)
+    for k in range(n_atoms):
+        atoms.log_weights[k] -= log_total
+
+
+@jitted
 def _have_equal_statistics(stats, k, atoms, a):
     n_equal = 0
     for j in range(stats.shape[1]):

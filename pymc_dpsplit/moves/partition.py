@@ -56,13 +56,14 @@ def members_of(labels, stats, a, b):
     ndarray of int64, shape (n,)
     """
     size = stats[a, 0] if a == b else stats[a, 0] + stats[b, 0]
-    members = np.empty(np.int64(size), np.int64)
+    # A label may stand for several observations of the process, which are what sizes count.
+    members = np.empty(min(np.int64(size), labels.shape[0]), np.int64)
     at = 0
     for i in range(labels.shape[0]):
         if labels[i] == a or labels[i] == b:
             members[at] = i
             at += 1
-    return members
+    return members[:at]
 
 
 @jitted

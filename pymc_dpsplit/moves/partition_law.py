@@ -124,6 +124,26 @@ def log_cluster_factor(law, size):
 
 
 @jitted
+def log_joining_factor(law, size, n_joining):
+    """Log of the prior mass with which `n_joining` observations together join a cluster of `size`.
+
+    It is the rising factorial (n - sigma) .. (n - sigma + m - 1), eq. (7.54), which for one
+    observation is `joining_mass`.
+    """
+    if n_joining == 1.0:
+        return math.log(joining_mass(law, size))
+    return log_cluster_factor(law, size + n_joining) - log_cluster_factor(law, size)
+
+
+@jitted
+def log_founding_factor(law, n_clusters, n_joining):
+    """Log of the prior mass with which `n_joining` observations together open a cluster."""
+    if n_joining == 1.0:
+        return log_opening_mass(law, n_clusters)
+    return log_opening_mass(law, n_clusters) + log_cluster_factor(law, n_joining)
+
+
+@jitted
 def log_split_factor(law, n_clusters, n_left, n_right):
     """Log prior ratio of a partition with a cluster split in two to that with it whole, eq. (14.2).
 

@@ -4,8 +4,9 @@ A row without an observed entry has the likelihood one in every draw.  It is no 
 leaves the missing values of its own variables out of the group `log_likelihood`, and functions of
 ArviZ such as `az.loo` refuse values that do not vary.
 
-A group of rows that share a label has one likelihood.  PyMC gives it the dimension of the rows,
-which is replaced here by that of the groups.
+A group of rows that share a label has one likelihood, and so have the rows of a known label.  PyMC
+gives it the dimension of the rows, which is replaced here by that of the groups, or of items: known
+labels and single rows.
 """
 
 from collections.abc import Callable
@@ -41,7 +42,7 @@ def _of_observed_rows(compute: Callable[..., Any]) -> Callable[..., Any]:
         for name in empty.keys() & set(found.data_vars):
             found = _without_rows(found, name, empty[name])
         for name in groups.keys() & set(found.data_vars):
-            found = _over_groups(found, name, groups[name])
+            found = _over_groups(found, name, *groups[name])
         if not extend_inferencedata:
             return found
         idata["log_likelihood"] = found
@@ -61,24 +62,25 @@ def _rows_without_entries(model: Model) -> dict[str, list[int]]:
     return found
 
 
-def _names_of_groups(model: Model) -> dict[str, list[Any]]:
-    """Return the names of the groups of each mixture whose rows share labels."""
+def _names_of_groups(model: Model) -> dict[str, tuple[str, list[Any]]]:
+    """Return the dimension and names of the groups of each mixture whose rows share labels."""
     found = {}
     for mixture in find_mixtures(model).values():
-        shared = mixture.items.shared
+        shared, name = mixture.items.shared, str(mixture.rv.name)
         if shared is not None and shared.names is not None:
-            found[str(mixture.rv.name)] = list(shared.names)
+            found[name] = f"{name}_group", list(shared.names)
+        elif shared is not None and shared.known is not None:
+            found[name] = f"{name}_item", list(shared.item_names)
     return found
 
 
-def _over_groups(found: "xr.Dataset", name: str, names: list[Any]) -> "xr.Dataset":
+def _over_groups(found: "xr.Dataset", name: str, group: str, names: list[Any]) -> "xr.Dataset":
     """Return a dataset in which the last dimension of a variable is that of groups."""
     values = found[name]
     dim = str(values.dims[-1])
     others = found.drop_vars(name)
     if not any(dim in other.dims for other in others.data_vars.values()):
         others = others.drop_dims(dim, errors="ignore")
-    group = f"{name}_group"
     renamed = values.drop_vars(dim, errors="ignore").rename({dim: group})
     return others.assign({name: renamed.assign_coords({group: names})})[list(found.data_vars)]
 

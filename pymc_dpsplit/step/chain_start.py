@@ -46,7 +46,8 @@ def first_state(
     labels = options.start_labels
     labels = mixture.labels_in(point) if labels is None else labels
     if labels is not None:
-        state = sampler.resume(target, np.unique(labels, return_inverse=True)[1])
+        own = mixture.items.of_recorded(np.unique(labels, return_inverse=True)[1])
+        state = sampler.resume(target, own)
         _refuse_impossible(mixture.name, target, len(state.stats))
         return state
     n_start = options.start_clusters or mixture.count_in(point) or None

@@ -1,6 +1,10 @@
-"""Update of strength and discount given the partition, the weights integrated out."""
+"""Update of strength and discount given the partition, the weights integrated out.
 
-from collections.abc import Mapping
+Kernels update the strength after every iteration if its log density has a compiled form and the
+discount does not depend on the same variable.  What they do not is updated once per draw, here.
+"""
+
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -11,27 +15,51 @@ from pymc_dpsplit.moves.partition_law import (
     log_probability,
 )
 from pymc_dpsplit.moves.slice import slice_draw
+from pymc_dpsplit.moves.strength import StrengthPrior, fixed_strength
 from pymc_dpsplit.moves.target import Target
+from pymc_dpsplit.sampler import ChainState
 from pymc_dpsplit.variables.concentration import ConcentrationPrior
 
 
-def move_concentration(
-    concentration: ConcentrationPrior,
+def strength_prior(
+    concentrations: Sequence[ConcentrationPrior],
+    point: Mapping[str, np.ndarray],
+    law: PartitionLaw,
+) -> StrengthPrior:
+    """Return what kernels need to update the strength; `fixed_strength` if they do not."""
+    for concentration in concentrations:
+        if not concentration.moves_discount:
+            return concentration.strength_prior(point, law.strength)
+    return fixed_strength()
+
+
+def with_present_law(target: Target, strength: StrengthPrior) -> Target:
+    """Return the target with the strength that kernels have left."""
+    if strength.address == 0:
+        return target
+    return target._replace(law=target.law._replace(strength=float(strength.present[1])))
+
+
+def move_concentrations(
+    concentrations: Sequence[ConcentrationPrior],
     point: Mapping[str, np.ndarray],
     target: Target,
-    sizes: np.ndarray,
+    strength: StrengthPrior,
+    state: ChainState,
     rng: np.random.Generator,
 ) -> tuple[Target, dict[str, np.ndarray]]:
-    """Slice-sample a variable that determines the law from its conditional, eq. (8.6) and (14.6).
+    """Update the variables that determine the law, one after the other.
 
     Parameters
     ----------
-    concentration : ConcentrationPrior
+    concentrations : sequence of ConcentrationPrior
+        Of the variables that this step updates.
     point : mapping
         Value of every variable.
     target : Target
-    sizes : ndarray of float64, shape (K,)
-        Cluster sizes.
+    strength : StrengthPrior
+        After the iterations of the draw.
+    state : ChainState
     rng : numpy.random.Generator
 
     Returns
@@ -39,15 +67,34 @@ def move_concentration(
     target : Target
         With the new law.
     values : dict
-        New value of the variable, by the name of its value variable.
+        New values of the variables, by the names of their value variables.
     """
-    prior, name = concentration.given(point), concentration.value_name
-    n_clusters, n_obs = len(sizes), int(sizes.sum())
+    moved: dict[str, np.ndarray] = {}
+    for concentration in concentrations:
+        name = concentration.value_name
+        if strength.address != 0 and not concentration.moves_discount:
+            value = float(strength.present[0])
+        else:
+            there = {**point, **moved}
+            target, value = _moved(concentration, there, target, state, rng)
+        moved[name] = np.asarray(value, point[name].dtype)
+    return target, moved
+
+
+def _moved(
+    concentration: ConcentrationPrior,
+    point: Mapping[str, np.ndarray],
+    target: Target,
+    state: ChainState,
+    rng: np.random.Generator,
+) -> tuple[Target, float]:
+    """Slice-sample a variable from its conditional, eq. (8.6) and (14.6)."""
+    prior, sizes = concentration.given(point), state.stats[:, 0]
 
     def log_partition(law: PartitionLaw) -> float:
         if concentration.moves_discount:
             return float(log_probability(law, sizes))
-        return float(log_number_factor(law, n_clusters, n_obs))
+        return float(log_number_factor(law, len(sizes), state.n_observations))
 
     def log_density(value: float) -> float:
         log_prior, law = prior(value)
@@ -55,5 +102,5 @@ def move_concentration(
             return -np.inf
         return log_prior + log_partition(law)
 
-    value = slice_draw(log_density, float(point[name]), 1.0, rng)
-    return target._replace(law=prior(value)[1]), {name: np.asarray(value, point[name].dtype)}
+    value = slice_draw(log_density, float(point[concentration.value_name]), 1.0, rng)
+    return target._replace(law=prior(value)[1]), value

@@ -22,7 +22,11 @@ from pymc_dpsplit.data.blocks import column_centres, column_means
 from pymc_dpsplit.kernels.threads import new_pool
 from pymc_dpsplit.step.chain_memory import DPSplitMergeState
 from pymc_dpsplit.step.chain_start import first_state
-from pymc_dpsplit.step.concentration_move import move_concentration
+from pymc_dpsplit.step.concentration_move import (
+    move_concentrations,
+    strength_prior,
+    with_present_law,
+)
 from pymc_dpsplit.step.intercept_move import move_intercepts
 from pymc_dpsplit.step.joint_label_row_update import (
     LikelyRows,
@@ -204,15 +208,16 @@ class DPSplitMerge(BlockedStep):
             self.mixture.measure_in(point)
         rows = self._evaluator.read(point).rows
         self._centre(column_centres(rows))
-        n_items = self.mixture.items.number_of(rows)
-        self.options.refuse_start_of_other_length(self.mixture.name, n_items)
+        n_labels = self.mixture.items.number_of_observations(rows)
+        self.options.refuse_start_of_other_length(self.mixture.name, n_labels)
+        self.options.refuse_start_that_separates(self.mixture.items)
         exchanges_rows = self.mixture.is_latent and not self._keeps_parameters
         self._likelihood = row_likelihood(self.mixture, model, point) if exchanges_rows else None
         self._incomplete = self.mixture.incomplete()
         self._concentrations = concentrations_to_move(self.mixture, model, point)
         self._intercepts = intercepts_of(self.mixture, model, point)
-        n_labels = n_items if self.options.keep_labels else None
-        self.stats_dtypes_shapes = stats_types(self.mixture.name, n_labels)
+        n_kept = n_labels if self.options.keep_labels else None
+        self.stats_dtypes_shapes = stats_types(self.mixture.name, n_kept)
         self.stats_dtypes = [{key: of for key, (of, _) in self.stats_dtypes_shapes.items()}]
         self._forget()
 
@@ -276,17 +281,21 @@ class DPSplitMerge(BlockedStep):
             self._centre(column_means(conditioning.rows))
         target = self._target_of(conditioning)
         state = self._chain_state(target, conditioning, point)
-        schedule = self._scheduled(target, state)
+        strength = strength_prior(self._concentrations, point, conditioning.law)
+        schedule = self._scheduled(target, state)._replace(strength=strength)
         state, counts = sampler.advance(
             self._form(), target, state, self.rng, schedule, self._threads()
         )
+        target = with_present_law(target, strength)
         target, state, point, n_exchanged = self._exchanged(
             target, state, conditioning, point, schedule, counts
         )
         target, state, point = move_intercepts(self._intercepts, target, state, point, self.rng)
         self.labels, self.cluster_stats = state
         self.n_done += 1
-        target, concentrations = self._with_new_law(target, state, point)
+        target, concentrations = move_concentrations(
+            self._concentrations, point, target, strength, state, self.rng
+        )
         values = self._redrawn(target, state, conditioning, point)
         if self.mixture.unobserved is not None:
             entries = self.mixture.value_names["unobserved"]
@@ -299,21 +308,11 @@ class DPSplitMerge(BlockedStep):
             self.mixture.name, target, state, counts, schedule.n_iterations, n_exchanged
         )
         if self.options.keep_labels:
-            stats[f"{self.mixture.name}_labels"] = labels_stat(state)
+            labels = self.mixture.items.recorded(state.labels)
+            stats[f"{self.mixture.name}_labels"] = labels_stat(labels)
         self._remember(stats)
         stats[f"{self.mixture.name}_seconds"] = time.perf_counter() - began
         return {**point, **concentrations, **values}, [stats]
-
-    def _with_new_law(
-        self, target: sampler.Target, state: sampler.ChainState, point: dict[str, np.ndarray]
-    ) -> tuple[sampler.Target, dict[str, np.ndarray]]:
-        """Update strength and discount given the partition, unless another step updates them."""
-        moved: dict[str, np.ndarray] = {}
-        for concentration in self._concentrations:
-            there, sizes = {**point, **moved}, state.stats[:, 0]
-            target, new = move_concentration(concentration, there, target, sizes, self.rng)
-            moved |= new
-        return target, moved
 
     def _exchanged(
         self,
@@ -341,6 +340,7 @@ class DPSplitMerge(BlockedStep):
                 *law, target, shift, state, present, log_likelihood, self.rng
             )
             state, more = sampler.advance(self._form(), target, state, self.rng, single)
+            target = with_present_law(target, single.strength)
             counts += more
             total += n_accepted
         name = self.mixture.name
@@ -392,7 +392,7 @@ class DPSplitMerge(BlockedStep):
             self.n_done < first_half and self.n_done % _RESCHEDULE_EVERY == 0
         ):
             schedule = make_schedule(kernel, target, state, self.options.attempts)
-            self.n_iterations, self.attempts, self.scan_list = schedule
+            self.n_iterations, self.attempts, self.scan_list, _ = schedule
         schedule = sampler.Schedule(
             self.options.iterations or self.n_iterations, self.attempts, self.scan_list
         )

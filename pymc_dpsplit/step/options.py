@@ -8,6 +8,7 @@ import numpy as np
 
 from pymc_dpsplit import sampler
 from pymc_dpsplit.components.arguments import array_of, check_integer, shown
+from pymc_dpsplit.components.shared_labels.items import Items
 
 # Arguments that PyMC passes to every step method, besides the options.
 _ARGUMENTS_OF_PYMC = ("model", "rng", "initial_point", "compile_kwargs", "blocked")
@@ -68,6 +69,16 @@ class Options:
                 f"start_labels has {len(self.start_labels)} labels, but {name} has {n_obs} "
                 "observations; give one for each."
             )
+
+    def refuse_start_that_separates(self, items: Items) -> None:
+        """Raise ValueError if `start_labels` separates rows that are known to be together.
+
+        Parameters
+        ----------
+        items : Items
+        """
+        if self.start_labels is not None:
+            items.of_recorded(np.asarray(self.start_labels))
 
 
 def refuse_collapsed(kernel: str, name: str, keeps_parameters: bool) -> None:

@@ -81,7 +81,7 @@ def stats_of(
     return {
         f"{name}_log_joint": log_joint(target, state.stats),
         f"{name}_entropy": entropy(state.stats),
-        f"{name}_largest_share": state.stats[:, 0].max() / len(state.labels),
+        f"{name}_largest_share": state.stats[:, 0].max() / state.n_observations,
         f"{name}_occupied": len(state.stats),
         f"{name}_splits_proposed": acceptance_counts[SPLITS_PROPOSED],
         f"{name}_splits_accepted": acceptance_counts[SPLITS_ACCEPTED],
@@ -93,6 +93,6 @@ def stats_of(
     }
 
 
-def labels_stat(state: ChainState) -> np.ndarray:
+def labels_stat(labels: np.ndarray) -> np.ndarray:
     """Labels of a draw, shape (N,), in the dtype given by `stats_types`."""
-    return state.labels.astype(np.min_scalar_type(len(state.labels)))
+    return labels.astype(np.min_scalar_type(len(labels)))

@@ -1,6 +1,7 @@
 """Conditional priors of strength and discount of a mixture given the rest of the model."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import ancestors
 
 from pymc_dpsplit.moves.partition_law import PartitionLaw
+from pymc_dpsplit.moves.strength import StrengthPrior, fixed_strength
+from pymc_dpsplit.variables.density_by_address import DensityByAddress, density_by_address
 from pymc_dpsplit.variables.fixed_values import FixedValues
 from pymc_dpsplit.variables.lookup import MixtureVariables, find_mixtures
 from pymc_dpsplit.variables.ownership import dependents_of
@@ -45,14 +48,46 @@ class ConcentrationPrior:
         value = model.rvs_to_values[root]
         own = {*mixture.owned, mixture.rv}
         others = [rv for rv in dependents_of(root, model) if rv not in own]
-        law = model.replace_rvs_by_values([*mixture.law])
-        outputs = [model.logp(vars=[root, *others]), *law]
+        discount, strength = model.replace_rvs_by_values([*mixture.law])
+        log_prior = model.logp(vars=[root, *others])
+        self._outputs = [log_prior, discount, strength]
         self.moves_discount = root in _above([mixture.discount], model)
-        self.value_name, self._dtype = str(value.name), value.type.dtype
+        self.value_name, self._value, self._dtype = str(value.name), value, value.type.dtype
         self._fixed = FixedValues(model, [value], point)
-        self._function = compile_function(
-            [value], self._fixed.replace(outputs), on_unused_input="ignore"
-        )
+        self._for_kernels: DensityByAddress | None = None
+        if not others and not self.moves_discount:
+            outputs = [log_prior, strength]
+            self._for_kernels = density_by_address(outputs, value, model, point)
+
+    @cached_property
+    def _function(self) -> Any:
+        outputs = self._fixed.replace(self._outputs)
+        return compile_function([self._value], outputs, on_unused_input="ignore")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the function, which is compiled again when it is needed."""
+        return {name: value for name, value in self.__dict__.items() if name != "_function"}
+
+    def strength_prior(self, point: Mapping[str, np.ndarray], strength: float) -> StrengthPrior:
+        """Return what kernels need to move the strength themselves, others fixed at `point`.
+
+        Parameters
+        ----------
+        point : mapping
+            Point of the model.
+        strength : float
+            That at this point.
+
+        Returns
+        -------
+        StrengthPrior
+            That of `fixed_strength` if the density has no compiled form, or if the discount depends
+            on the variable too.
+        """
+        if self._for_kernels is None:
+            return fixed_strength()
+        present = np.array([point[self.value_name], strength], dtype=np.float64)
+        return StrengthPrior(self._for_kernels.address, self._for_kernels.others_at(point), present)
 
     def given(
         self, point: Mapping[str, np.ndarray]

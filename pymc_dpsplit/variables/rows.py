@@ -15,6 +15,7 @@ from pytensor.tensor.type import TensorType
 
 from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.components.fixed_hyperparameters import with_values
+from pymc_dpsplit.components.linear_regression.family import LinearRegression
 from pymc_dpsplit.components.shared_labels.items import Items, SharedLabels
 from pymc_dpsplit.moves.forward import draw_labelled_rows, draw_labels
 from pymc_dpsplit.moves.partition_law import PartitionLaw, remainder_law
@@ -50,7 +51,8 @@ class MixtureRows(ObjectModeOp, RNGConsumerOp, MeasurableOp):
         has none.  ``"labels"``: the mixture is latent, or its density also has a form given the
         labels, because other steps move ``"mean"``, one for each row, or the
         `likelihood_arguments` of the family.  ``"unobserved"``: in this case, the missing entries
-        of the data, which are variables.
+        of the data, which are variables.  ``"covariates"``: those that rows of the data hold, if
+        `pm.set_data` may replace them; drawn rows have them.
     shared : SharedLabels, optional
         Groups of rows with one label each; then the density is that of the groups.
     """
@@ -120,13 +122,17 @@ class MixtureRows(ObjectModeOp, RNGConsumerOp, MeasurableOp):
         rest = rest[: len(rest) - len(extra)]
         parameters, values = named_parameters(self.component, rest, len(weights))
         law = remainder_law(PartitionLaw(float(discount), float(strength)), len(weights))
+        component = self.component
+        if "covariates" in extra:
+            assert isinstance(component, LinearRegression)
+            component = component.with_known(extra["covariates"])
         if self.is_latent and len(extra["labels"]) == n_rows and n_clusters > 0:
             labels = extra["labels"].astype(np.int64)
         elif self.shared is not None:
             labels = self._draw_shared_labels(rng, int(n_rows), law, weights)
         else:
             labels = draw_labels(rng, int(n_rows), law, weights)
-        rows = draw_labelled_rows(rng, self.component, labels, parameters, values)
+        rows = draw_labelled_rows(rng, component, labels, parameters, values)
         output_storage[0][0] = rng
         rows = rows + extra["mean"] if "mean" in extra else rows
         output_storage[1][0] = rows.astype(self.dtype, copy=False)
@@ -136,6 +142,12 @@ class MixtureRows(ObjectModeOp, RNGConsumerOp, MeasurableOp):
     ) -> np.ndarray:
         """Draw a label for each group, and return those of the rows."""
         assert self.shared is not None
+        if self.shared.known is not None:
+            raise ValueError(
+                f"{self.target} cannot be drawn with labels=, as its rows of a known label are "
+                "together because that was observed; leave it out by var_names=, and use predict "
+                "or density for new rows."
+            )
         if self.shared.has_counts:
             raise ValueError(
                 f"{self.target} cannot be drawn with counts=, as rows that a drawn row stands for "
@@ -183,7 +195,8 @@ def _rows_logprob(
         return given_labels
     observed = centred_rows(values[0], {k: v for k, v in extra.items() if k == "mean"})
     items = Items(op.component, op.shared)
-    density = log_density_of(items, observed, *measure, *hyperparameters)
+    given = [*measure, *hyperparameters, *([discount, strength] if items.depends_on_law else [])]
+    density = log_density_of(items, observed, *given)
     fixed = pt.zeros(density.shape) if given_labels is None else given_labels
     return conditional_term(density, fixed, measure)
 

@@ -1,4 +1,4 @@
-"""The arguments `groups` and `counts` of a mixture: rows that share a label."""
+"""The arguments `groups`, `counts` and `labels` of a mixture: rows that share a label."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,23 +12,27 @@ from pymc_dpsplit.components.arguments import as_numbers, shown
 from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
 from pymc_dpsplit.components.shared_labels.items import SharedLabels
 from pymc_dpsplit.components.sparse_counts import is_sparse
+from pymc_dpsplit.variables.known_labels import checked_known_labels, rows_of_known_labels
 from pymc_dpsplit.variables.observed import Observed
 
 # Names of the variables and the dimension that say which rows share a label, after the mixture's.
 GROUP, GROUP_OF_ROW, COUNTS = "group", "group_of_row", "counts"
+KNOWN_LABELS = "known_labels"
 # Sums of the counts of all rows stay exact.
 _MOST_COUNT = 2**31 - 1
 
 
 def read_shared_labels(
-    groups: Any, counts: Any, observed: Any, data: Observed
+    groups: Any, counts: Any, labels: Any, observed: Any, data: Observed
 ) -> SharedLabels | None:
-    """Check the groups and counts of rows.
+    """Check the groups and counts of rows, or their known labels.
 
     Parameters
     ----------
     groups : array-like of int or str, shape (N,), optional
     counts : array-like of int, shape (N,), optional
+    labels : array-like of int, shape (N,), optional
+        -1 for unknown.
     observed : object
         The observations as the user gives them.
     data : Observed
@@ -37,18 +41,27 @@ def read_shared_labels(
     Returns
     -------
     SharedLabels or None
-        None if neither is given.
+        None if none is given, or if no two rows have the same known label, which says nothing.
 
     Raises
     ------
     ValueError
         If they do not fit the rows, or if the mixture is of a kind whose rows cannot share labels.
     """
-    given = [key for key, of in (("groups", groups), ("counts", counts)) if of is not None]
+    arguments = {"groups": groups, "counts": counts, "labels": labels}
+    given = [key for key, of in arguments.items() if of is not None]
     if not given:
         return None
+    if labels is not None and len(given) > 1:
+        raise ValueError(
+            f"labels and {given[0]} are both given, but rows of a known label are observations of "
+            f"the process, and a group is one; leave out labels or {given[0]}."
+        )
     _refuse_mixture(given[0], observed, data)
     n_rows = data.shape[0]
+    if labels is not None:
+        _refuse_other_index("labels", labels, observed)
+        return rows_of_known_labels(checked_known_labels(labels, n_rows))
     numbers, names = np.arange(n_rows), None
     if groups is not None:
         _refuse_other_index("groups", groups, observed)
@@ -62,7 +75,7 @@ def read_shared_labels(
 
 def refuse_taken_names(name: str, shared: SharedLabels | None, model: Model) -> None:
     """Refuse a mixture whose variables of groups and counts would have names that are taken."""
-    for suffix in [] if shared is None else (GROUP, GROUP_OF_ROW, COUNTS):
+    for suffix in [] if shared is None else (GROUP, GROUP_OF_ROW, COUNTS, KNOWN_LABELS):
         full = f"{model.name_for(name)}_{suffix}"
         if model.named_vars.tree_contains(full) or full in model.coords:
             raise ValueError(
@@ -74,7 +87,7 @@ def refuse_taken_names(name: str, shared: SharedLabels | None, model: Model) -> 
 def register_shared_labels(
     name: str, shared: SharedLabels | None, dims: tuple[str, ...] | None, model: Model
 ) -> None:
-    """Add the groups and counts of rows to a model as constants, which traces record.
+    """Add the groups, counts or labels of rows to a model as constants, which traces record.
 
     Parameters
     ----------
@@ -91,6 +104,8 @@ def register_shared_labels(
     if shared.names is not None:
         model.add_coord(f"{model.name_for(name)}_{GROUP}", shared.names)
         held[GROUP_OF_ROW] = shared.group_of_row
+    if shared.known is not None:
+        held[KNOWN_LABELS] = shared.known
     if shared.has_counts:
         held[COUNTS] = shared.counts.astype(np.int64)
     for suffix, values in held.items():
@@ -106,10 +121,8 @@ def _refuse_mixture(argument: str, observed: Any, data: Observed) -> None:
             "of its own; give observed, or let rows of a likelihood share values, as in b[group]."
         )
     if is_sparse(observed):
-        raise ValueError(
-            f"{argument} is given for a sparse matrix; give observed.toarray(), or the sums of the "
-            "rows of each group."
-        )
+        sums = "" if argument == "labels" else ", or the sums of the rows of each group"
+        raise ValueError(f"{argument} is given for a sparse matrix; give observed.toarray(){sums}.")
     if isinstance(observed, Variable):
         raise ValueError(
             f"{argument} is given, but observed={observed} is a variable, whose rows may change; "

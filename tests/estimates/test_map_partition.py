@@ -58,6 +58,7 @@ def swept(target, labels):
     return state.labels
 
 
+@pytest.mark.slow
 @each_case
 def test_sweep_is_that_of_its_twin_climbs_and_ends_at_a_fixed_point(case):
     name, n_features, data = case

@@ -22,6 +22,8 @@ from tests.support.moves import MOVES
 from tests.support.partitions import canonical
 from tests.support.quick import over_cases
 
+pytestmark = pytest.mark.slow
+
 N_COPIES = 6  # of a small data set, jittered where the family has a density
 CASES = [(name, row.n_features[-1]) for name, row in FAMILIES.items()]
 # Moves that the other quick tests do not compile for every family are left to the long suite.

@@ -18,7 +18,7 @@ from tests.support.compositions import (
     two_kernels,
 )
 from tests.support.families import FAMILIES
-from tests.support.quick import over_cases
+from tests.support.quick import over_cases, slow_unless
 from tests.support.statistics import LEVEL
 from tests.support.whole_draws import MUTANTS
 
@@ -27,6 +27,7 @@ _SEED = 20261122
 NORMAL = ("Normal", 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "case", [NORMAL, *over_cases(case for case in CASES if case != NORMAL)], ids=str
 )
@@ -35,7 +36,9 @@ def test_a_draw_keeps_the_joint_law(case: tuple[str, int]) -> None:
 
 
 @pytest.mark.control
-@pytest.mark.parametrize("name", ["stale measure", "atoms by number"])
+@pytest.mark.parametrize(
+    "name", slow_unless("stale measure".__eq__, ["stale measure", "atoms by number"])
+)
 def test_broken_draws_do_not_keep_it(name: str) -> None:
     assert one_step(NORMAL, 40, 2500, _SEED, MUTANTS[name]).p_value < LEVEL
 
@@ -44,15 +47,18 @@ def test_draws_have_the_enumerated_posterior() -> None:
     assert enumeration(NORMAL, 1500, _SEED).p_value > LEVEL
 
 
+@pytest.mark.slow
 @pytest.mark.control
 def test_broken_draws_do_not_have_it() -> None:
     assert enumeration(NORMAL, 1500, _SEED, MUTANTS["schedule by state"]).p_value < LEVEL
 
 
+@pytest.mark.slow
 def test_draws_pass_geweke() -> None:
     assert geweke(NORMAL, 50, 800, _SEED).p_value > LEVEL
 
 
+@pytest.mark.slow
 @pytest.mark.control
 @pytest.mark.parametrize("name", ["stale measure", "schedule by state"])
 def test_broken_draws_do_not_pass_geweke(name: str) -> None:
@@ -69,10 +75,12 @@ def p_value(setting: Kernels, n_draws: int, mutant: str | None = None) -> float:
     return two_kernels(setting, exact, collapsed).p_value
 
 
+@pytest.mark.slow
 def test_kernels_agree() -> None:
     assert p_value(SETTINGS[1], 1500) > LEVEL
 
 
+@pytest.mark.slow
 @pytest.mark.control
 def test_broken_draws_do_not_agree() -> None:
     assert p_value(SETTINGS[1], 3000, "schedule by state") < LEVEL

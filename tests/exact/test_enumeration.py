@@ -69,6 +69,10 @@ _OTHERS -= {name for name, row in FAMILIES.items() if row.has_kernels_of}
 _FOR_OTHERS = ("slice", "pruned slice", "collapsed", "exact kernel")
 
 
+# Products of parts whose rows have a law only as a whole.
+_WITH_PARTS = ("ProductWithMultinomial", "ProductWithLinearRegression")
+
+
 def is_quick(row: tuple[str, tuple[str, int, str], float]) -> bool:
     """Whether a short run is in the quick suite."""
     _, (family, _, data), alpha = row
@@ -190,7 +194,7 @@ def test_atoms_by_number_are_caught(rng: np.random.Generator) -> None:
 
 @pytest.mark.control
 @pytest.mark.parametrize("name", ["slice", "collapsed", "exact kernel"])
-@pytest.mark.parametrize("family", over_families(DISCRETE))
+@pytest.mark.parametrize("family", over_families([*DISCRETE, *_WITH_PARTS]))
 def test_wrong_family_is_caught(
     family: str, name: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:

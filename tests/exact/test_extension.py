@@ -126,6 +126,7 @@ def without_remainder(
 honest = sampler.start_from_measure
 
 
+@pytest.mark.slow
 @pytest.mark.control
 @pytest.mark.parametrize("broken", [one_cluster, without_remainder])
 def test_other_start_is_caught(

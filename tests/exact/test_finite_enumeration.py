@@ -12,6 +12,8 @@ from pymc_dpsplit.posterior.comparison.compared_quantities import log_densities,
 from tests.support.families import GAUSSIAN, component_of, dataset_of, twin_of
 from tests.support.statistics import LEVEL, combine, count_test, mean_test
 
+pytestmark = pytest.mark.slow
+
 N_COMPONENTS = 3
 ALPHA = 1.5
 PROBES = np.array([[-1.5, 0.4], [0.2, -0.3], [2.4, 1.1]])

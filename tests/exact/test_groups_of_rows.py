@@ -80,6 +80,7 @@ def target_for(name: str, n_features: int, shared: SharedLabels) -> sampler.Targ
     return target_of_groups(component_of(name, n_features), rows, shared, ALPHA)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "move"), slow_unless([(FAMILIES[0], "exact kernel")].__contains__, CASES)
 )

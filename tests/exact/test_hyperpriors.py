@@ -15,6 +15,8 @@ from tests.support.quadrature import Grid, fixed, grid_of, posterior, table_of
 from tests.support.runs import labels_test, run, scalar_test
 from tests.support.statistics import LEVEL, combine
 
+pytestmark = pytest.mark.slow
+
 N = 6
 ALPHA = 1.2
 _REAL = stats.norm(0.0, 1.0)

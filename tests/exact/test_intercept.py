@@ -20,6 +20,8 @@ from tests.support.quadrature import fixed, grid_of, noisy_table, posterior
 from tests.support.runs import labels_test, run, scalar_test
 from tests.support.statistics import LEVEL, combine, two_sample_test
 
+pytestmark = pytest.mark.slow
+
 ALPHA = 1.2
 HYPERPARAMETERS = {"mu0": 0.2, "kappa0": 0.3, "a0": 3.0, "b0": 0.8}
 Y = 1.0 + DATASETS["overlapping"](1)[:6, 0] * 1.5

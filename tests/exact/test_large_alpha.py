@@ -18,6 +18,8 @@ from tests.support.partition_laws import posterior_under, seated
 from tests.support.partitions import enumerate_partitions, exact_posterior, partition_index
 from tests.support.statistics import LEVEL, partition_test
 
+pytestmark = pytest.mark.slow
+
 _HYPERPARAMETERS = {"mu0": np.zeros(2), "kappa0": 0.1, "a0": 2.0, "b0": 1.0}
 _ROWS = dataset_of("DiagNormal", "overlapping", 2)[:6]
 _CHAINS, _DRAWS = 64, 200

@@ -20,6 +20,8 @@ from tests.support.rolled import roll_labels
 from tests.support.runs import draws_of, labels_test, run
 from tests.support.statistics import LEVEL, combine, mean_test
 
+pytestmark = pytest.mark.slow
+
 ALPHA = 1.2
 HYPERPARAMETERS = {"mu0": 0.2, "kappa0": 0.3, "a0": 3.0, "b0": 0.8}
 Y = DATASETS["overlapping"](1)[:6, 0] * 1.5

@@ -18,6 +18,8 @@ from tests.support.rolled import roll_labels
 from tests.support.runs import labels_test, run, scalar_test
 from tests.support.statistics import LEVEL, combine
 
+pytestmark = pytest.mark.slow
+
 N = 6
 ALPHA = 1.2
 COV = np.array([[1.1, 0.3], [0.3, 0.8]])

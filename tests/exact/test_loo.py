@@ -23,6 +23,8 @@ from tests.support.partitions import n_clusters_of
 from tests.support.quadrature import log_joint, table_of
 from tests.support.statistics import LEVEL, combine
 
+pytestmark = pytest.mark.slow
+
 ALPHA, N = 1.3, 5
 FAMILIES = {"Normal": 1, "MvNormal": 2, "Poisson": 2}
 

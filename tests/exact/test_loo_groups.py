@@ -17,6 +17,8 @@ from tests.support.partitions import enumerate_partitions, n_clusters_of
 from tests.support.quadrature import log_joint, table_of
 from tests.support.statistics import LEVEL, combine
 
+pytestmark = pytest.mark.slow
+
 ALPHA, MU0, SIGMA0, SIGMA = 1.2, 0.2, 1.6, 0.5
 N = 5
 Y = DATASETS["overlapping"](1)[:N, 0] * 1.5

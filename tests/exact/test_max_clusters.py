@@ -11,6 +11,8 @@ from tests.support.partitions import exact_posterior
 from tests.support.runs import draws_of, labels_test, run
 from tests.support.statistics import LEVEL
 
+pytestmark = pytest.mark.slow
+
 ALPHA = 1.2
 NORMAL = HYPERPARAMETERS["Normal"](1)
 ROWS = DATASETS["overlapping"](1)[:6]

@@ -27,6 +27,8 @@ from tests.support.quadrature import (
 from tests.support.runs import draws_of, labels_test, run
 from tests.support.statistics import LEVEL, combine, mean_test
 
+pytestmark = pytest.mark.slow
+
 ALPHA = 1.2
 N = 5
 # Family, number of features, and the row and feature of each hole.

@@ -40,6 +40,8 @@ from tests.support.statistics import (
     two_sample_test,
 )
 
+pytestmark = pytest.mark.slow
+
 _CHAINS, _DRAWS, _N_OBS = 64, 200, 6
 _REPLICATES, _N_FORWARD = 1500, 25
 _LAWS = [name for name, (law, _) in LAWS.items() if law.discount != 0.0]

@@ -23,6 +23,8 @@ from tests.support.families import component_of, dataset_of, twin_of
 from tests.support.partitions import enumerate_partitions, exact_posterior, n_clusters_of
 from tests.support.statistics import LEVEL, mean_test
 
+pytestmark = pytest.mark.slow
+
 SHAPE, RATE = 2.0, 1.0
 _GRID = np.exp(np.linspace(np.log(1e-4), np.log(40.0), 400))
 REFERENCE = np.array([4, 4, 4, 9, 9, 4, 9, 9])

@@ -23,6 +23,8 @@ from tests.support.rolled import roll_labels
 from tests.support.runs import draws_of, labels_test, run, scalar_test
 from tests.support.statistics import LEVEL, combine, mean_test
 
+pytestmark = pytest.mark.slow
+
 ALPHA = 1.2
 N = 7
 X = np.array([0.9, -1.1, 0.4, -0.3, 1.6, -0.8, 0.2])

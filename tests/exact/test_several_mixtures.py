@@ -26,6 +26,8 @@ from tests.support.quadrature import (
 from tests.support.runs import draws_of, labels_test, run, scalar_test
 from tests.support.statistics import LEVEL, combine, mean_test
 
+pytestmark = pytest.mark.slow
+
 ALPHA = grid_of(stats.gamma(2.0))
 MU0 = grid_of(stats.norm(0.0, 1.0))
 KNOWN = Grid(np.zeros(1), np.zeros(1))

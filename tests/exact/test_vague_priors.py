@@ -11,6 +11,8 @@ from tests.support.moves import MOVES
 from tests.support.partitions import enumerate_partitions, exact_posterior, partition_index
 from tests.support.statistics import LEVEL, partition_test
 
+pytestmark = pytest.mark.slow
+
 _ROWS = np.array([-1.2, -0.9, 0.1, 0.4, 2.5, 2.6])[:, None]
 _VAGUE = {"mu0": 0.0, "kappa0": 0.01, "a0": 0.001, "b0": 0.001}
 _CHAINS, _DRAWS = 64, 150

@@ -143,6 +143,7 @@ def test_a_step_that_stands_alone_draws_as_without_a_checkpoint(tmp_path):
     assert differences(plain, kept) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("draw", "cores"), [(70, 1), (TUNE + 20, 2)], ids=["tuning", "after"])
 def test_killed_run_continues_as_the_same_chain(draw, cores, model, plain, tmp_path):
     call = f"run_until_killed({str(tmp_path)!r}, {draw}, {cores})"
@@ -157,6 +158,7 @@ def test_killed_run_continues_as_the_same_chain(draw, cores, model, plain, tmp_p
     assert differences(plain, run(model, tmp_path, cores=cores)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("at", "every"),
     [(EVERY - 2, EVERY), (TUNE, TUNE), (TUNE + 2, TUNE + 1)],
@@ -174,6 +176,7 @@ def test_run_continues_in_other_processes(start, model, plain, tmp_path):
     assert differences(plain, run(model, tmp_path, cores=2, mp_ctx=start)) == []
 
 
+@pytest.mark.slow
 def test_death_at_any_sync_leaves_a_valid_checkpoint(small, tmp_path, monkeypatch):
     arguments = {**OF_RUN, "tune": 4, "draws": 4, "chains": 1}
     sync = os.fsync
@@ -200,6 +203,7 @@ def test_death_at_any_sync_leaves_a_valid_checkpoint(small, tmp_path, monkeypatc
         assert {path.name for path in (folder / "chain-0").iterdir()} == names
 
 
+@pytest.mark.slow
 def test_more_draws_lengthen_a_chain_and_fewer_shorten_it(model, plain, tmp_path):
     shorter = run(model, tmp_path, draws=DRAWS - 10, chains=1)
     assert differences(plain, run(model, tmp_path)) == []
@@ -215,6 +219,7 @@ LEFT_OUT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.control
 @pytest.mark.parametrize("part", LEFT_OUT)
 def test_state_with_a_part_left_out_is_noticed(part, model, plain, tmp_path, monkeypatch):
@@ -495,6 +500,7 @@ def test_other_tuning_is_refused(small, finished_small):
         run(small, finished_small, tune=100)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shift", ["shift_x", "shift_y"])
 def test_other_data_are_refused(shift, finished):
     with pytest.raises(ValueError, match="other data or constants in the model"):
@@ -506,6 +512,7 @@ def test_other_steps_are_refused(model, finished):
         Checkpoint(finished)
 
 
+@pytest.mark.slow
 def test_other_options_are_refused_and_threads_are_free(model, finished):
     checkpoint(model, finished, dpsplit={"threads": 2})
     with pytest.raises(ValueError, match=r"other options: .* now; restore them"):
@@ -622,6 +629,7 @@ def test_folder_that_cannot_be_made_is_refused(small, tmp_path):
         Checkpoint(tmp_path / ("x" * 300))
 
 
+@pytest.mark.slow
 def test_bad_steps_are_refused(model, tmp_path):
     with model, pytest.raises(ValueError, match="DEMetropolis moves chains together"):
         Checkpoint(tmp_path, step=pm.DEMetropolis([model["sigma"]]))

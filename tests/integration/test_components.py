@@ -64,6 +64,7 @@ def assert_same_density(found: np.ndarray, expected: np.ndarray) -> None:
     assert (found[~is_near] < -29.0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DECLARED)
 def test_density_is_that_of_pymc_and_chain_runs(name: str) -> None:
     component, rows = DECLARED[name].make(), DECLARED[name].rows
@@ -92,6 +93,7 @@ def test_density_is_that_of_pymc_and_chain_runs(name: str) -> None:
     assert drawn.shape == rows.shape
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["SkewNormal", "regression", "MvStudentT"])
 def test_graphs_agree_with_kernels(name: str) -> None:
     component, rows = DECLARED[name].make(), DECLARED[name].rows
@@ -148,6 +150,7 @@ def test_trace_and_what_is_read_off_it() -> None:
     assert drawn["posterior_predictive"]["x"].shape == (1, 20, N_ROWS)
 
 
+@pytest.mark.slow
 def test_same_seed_same_draws_for_threads_processes_and_pickles() -> None:
     once, _ = sampled("StudentT", chains=2)
     again, _ = sampled("StudentT", chains=2, cores=2, mp_ctx="spawn", dpsplit={"threads": 2})
@@ -211,6 +214,7 @@ def test_base_measure_may_hold_a_variable() -> None:
     assert idata["posterior"]["centre"].to_numpy().std() > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("dist", "arguments", "family"),
     [
@@ -283,6 +287,7 @@ def test_exchangeable_weights_are_not_taken_for_numbers() -> None:
 TIED = np.round(np.random.default_rng(7).normal(size=60), 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sigma",
     [
@@ -305,6 +310,7 @@ def test_ties_under_a_scale_that_may_be_0_are_warned_of(sigma: Any) -> None:
     assert got[0].filename == __file__
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "rows"),
     [

@@ -161,6 +161,7 @@ def test_other_groups_than_those_of_the_trace_are_refused(idata: Any) -> None:
         dps.sample_labels(idata, model=model_with(groups=SUBJECTS, counts=[2] * 9))
 
 
+@pytest.mark.slow
 def test_a_chain_starts_from_a_map_of_groups_and_goes_on(model: pm.Model, idata: Any) -> None:
     found = dps.find_map(model, random_seed=1)
     assert len(found.labels) == 4

@@ -60,6 +60,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("family", "key", "shape"), CASES)
 def test_each_hyperparameter_is_moved_by_gradients(family, key, shape):
     model = declared(family, **{key: lambda: PRIORS[key](shape)})
@@ -103,6 +104,7 @@ SAMPLED = {
 
 
 # PyTensor looks for a BLAS of its own to make the gradient of a product of matrices.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:PyTensor could not link to a BLAS:UserWarning")
 @pytest.mark.parametrize("case", SAMPLED)
 def test_they_are_sampled(case):

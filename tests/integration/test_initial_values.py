@@ -111,6 +111,7 @@ TAKEN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", TAKEN)
 def test_what_a_chain_can_start_from_is_taken(given, models):
     kind, initvals = TAKEN[given]

@@ -88,6 +88,7 @@ def differences(one, other):
 KERNELS = (*sampler.KERNELS, sampler.GREEDY)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", slow_unless("exact".__eq__, KERNELS))
 @pytest.mark.parametrize("family", slow_unless("MvNormal".__eq__, SINGLE))
 def test_chain_is_that_of_the_same_numbers_in_float64(family, kernel):
@@ -129,6 +130,7 @@ def everything(family, rows):
     return idata, labels
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", slow_unless("MvNormal".__eq__, SINGLE))
 def test_run_is_that_of_the_same_numbers_in_float64(family):
     rows = family_rows(family, 120, 1 if FAMILIES[family].component.row_ndim == 0 else 2)
@@ -157,10 +159,12 @@ def enumeration_p_value(observed):
     return labels_test(idata, "x", exact)
 
 
+@pytest.mark.slow
 def test_float32_data_against_enumeration():
     assert enumeration_p_value(DATASETS["overlapping"](2).astype(np.float32)) > LEVEL
 
 
+@pytest.mark.slow
 @pytest.mark.control
 def test_data_squeezed_are_caught():
     assert enumeration_p_value(0.8 * DATASETS["overlapping"](2).astype(np.float32)) < LEVEL
@@ -269,6 +273,7 @@ def traced(rows):
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 def test_nothing_as_large_as_the_data_is_made():
     rows = np.tile(single_rows(2000, 64).astype(np.float64), (50, 1))
     sampled(model_of(rows[:2000]), draws=2, tune=2, chains=1)  # what is compiled is not counted
@@ -276,6 +281,7 @@ def test_nothing_as_large_as_the_data_is_made():
     assert traced(rows) < 0.6 * rows.nbytes
 
 
+@pytest.mark.slow
 @pytest.mark.control
 def test_copy_of_the_data_is_seen(monkeypatch):
     rows = np.tile(single_rows(2000, 64).astype(np.float64), (50, 1))
@@ -283,6 +289,7 @@ def test_copy_of_the_data_is_seen(monkeypatch):
     assert traced(rows) > rows.nbytes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", ["fork", "forkserver"])
 def test_processes_open_the_map_by_name(start, tmp_path):
     rows = single_rows(5000, 2)
@@ -327,6 +334,7 @@ def test_checkpoint_knows_the_data_wherever_they_are(tmp_path):
 # --- arrays in chunks ---------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_chunks_are_read_once_in_order(tmp_path):
     rows = single_rows(200, 2)
     source = Chunked(rows, (30, 1))

@@ -108,6 +108,7 @@ def test_kept_labels_are_those_of_the_posterior(model):
         assert len(set(zip(one, other, strict=True))) == len(set(one)) == len(set(other))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("component", [VECTORS, dps.DiagNormal(0.0, 0.1, 2.0, 1.0)])
 def test_latent_vectors(component):
     coords = {"group": GROUPS, "effect": ["level", "slope"]}
@@ -211,6 +212,7 @@ CLONES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", CLONES)
 def test_copies_give_the_same_draws(form, model, idata):
     again = sampled(CLONES[form](model))
@@ -261,6 +263,7 @@ def test_values_that_are_set_leave_nothing_to_sample(model):
 # --- other likelihoods and other mixtures -------------------------------------------------
 
 
+@pytest.mark.slow
 def test_two_likelihoods_and_two_mixtures():
     with pm.Model(coords={"group": GROUPS}) as model:
         alpha = pm.Gamma("alpha", 2, 4)
@@ -276,6 +279,7 @@ def test_two_likelihoods_and_two_mixtures():
         dps.sample_labels(idata, model=model)
 
 
+@pytest.mark.slow
 def test_values_in_the_mean_of_another_mixture():
     with pm.Model(coords={"group": GROUPS}) as model:
         b = dps.DPMixture("b", 1.0, SCALARS, dims="group")
@@ -299,12 +303,14 @@ INITVALS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", INITVALS)
 def test_initial_values(given, model):
     posterior = sampled(model, initvals=INITVALS[given], **SHORT)["posterior"]
     assert_labels_agree(posterior.to_dataset())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [pm.NUTS, pm.Metropolis, pm.Slice], ids=lambda step: step.__name__)
 def test_steps_for_the_values(step, model):
     with model:
@@ -318,6 +324,7 @@ def test_step_for_labels_is_refused(model):
         sampled(model, step=[pm.Metropolis([model["b_labels"]])])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", [["b_labels"], ["b", "alpha"]])
 def test_labels_of_a_trace_in_part(names, model):
     idata = sampled(model, var_names=names)

@@ -93,6 +93,7 @@ def test_another_order_of_steps_is_caught(monkeypatch: pytest.MonkeyPatch) -> No
         test_a_step_given_by_the_user_comes_last_too(False)
 
 
+@pytest.mark.slow
 def test_mixtures_that_share_alpha() -> None:
     other = Y[::-1] ** 2
     with pm.Model():

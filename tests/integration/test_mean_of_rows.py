@@ -131,6 +131,7 @@ def test_mean_that_does_not_fit_the_data_is_refused():
 # --- the trace ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_variables_and_data(model, idata):
     posterior = idata["posterior"]
     assert posterior["e_labels"].shape == (2, N_DRAWS, N_OBS)
@@ -183,6 +184,7 @@ def test_new_rows():
         sampled(model)
 
 
+@pytest.mark.slow
 def test_tables_with_a_mean_for_each_feature():
     with pm.Model(coords={"obs_id": range(N_OBS), "feature": ["u", "v"]}) as model:
         level = pm.Normal("level", 0, 5, dims="feature")
@@ -200,6 +202,7 @@ def test_tables_with_a_mean_for_each_feature():
     plt.close("all")
 
 
+@pytest.mark.slow
 def test_missing_entries():
     observed = Y.copy()
     observed[[3, 20]] = np.nan

@@ -150,6 +150,7 @@ COPIES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", COPIES)
 def test_copies_give_the_draws_of_the_model(form, free):
     model = COPIES[form](vectors())
@@ -288,6 +289,7 @@ def predictive_p_value(x, idata, widen=1.0):
     return stats.kstest(below, "uniform").pvalue
 
 
+@pytest.mark.slow
 def test_prediction_of_new_rows(long_run):
     """Their number, coordinates and law; the trace is not touched."""
     model, idata = long_run

@@ -38,6 +38,7 @@ print(json.dumps(found | {"patches": [len(ax.patches) > 0 for ax in axes]}))
 """
 
 
+@pytest.mark.slow
 def test_another_process_reads_the_same(tmp_path):
     with pm.Model(coords={"obs_id": range(10)}) as model:
         component = dps.Normal(0, 0.01, 2, 0.1)

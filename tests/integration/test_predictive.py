@@ -45,6 +45,7 @@ def declared(component, observed, alpha=1.0, **options):
 # --- the prior of the partition -----------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [0.1, 1.0, 5.0])
 def test_prior_predictive_clusters_follow_the_exact_law(alpha, rng):
     model = declared(ATOMIC, np.zeros(N_OBS), alpha)
@@ -52,6 +53,7 @@ def test_prior_predictive_clusters_follow_the_exact_law(alpha, rng):
     assert count_test(draws[None], crp_n_clusters(alpha, N_OBS)) > LEVEL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [0.1, 1.0, 5.0])
 def test_rows_drawn_together_follow_the_exact_law(alpha, rng):
     model = declared(ATOMIC, np.zeros(N_OBS), alpha)

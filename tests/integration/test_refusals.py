@@ -118,6 +118,7 @@ STEPS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", STEPS)
 def test_steps_of_others_are_refused(step, model):
     """PyMC would use them in place of ours, and the draws would be wrong in silence."""

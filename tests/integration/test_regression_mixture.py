@@ -171,6 +171,37 @@ def test_responses_are_drawn_for_new_covariates(model, idata):
     assert prior["prior"]["y_beta"].shape[-1] == 3
 
 
+def drawn_anew(n_new, idata):
+    """Rows drawn after `pm.set_data` gave covariates of another age, the same for all."""
+    with pm.Model():
+        x, response = pm.Data("x", X), pm.Data("response", Y)
+        rows = pm.math.concatenate([x, response[:, None]], axis=1)
+        dps.DPMixture("y", 1.0, dps.LinearRegression(**PRIOR), observed=rows)
+        pm.set_data({"x": np.tile([1.5, 0.0], (n_new, 1)), "response": np.zeros(n_new)})
+        drawn = pm.sample_posterior_predictive(
+            idata, var_names=["y"], random_seed=1, progressbar=False
+        )
+    return drawn["posterior_predictive"]["y"].values
+
+
+@pytest.mark.parametrize("n_new", [3, N, 30])
+def test_rows_set_anew_are_drawn_with_their_covariates(n_new, idata):
+    found = drawn_anew(n_new, idata)
+    assert found.shape == (2, 40, n_new, 3)
+    np.testing.assert_array_equal(found[..., :2], np.broadcast_to([1.5, 0.0], (2, 40, n_new, 2)))
+    y = found[..., 2]
+    assert 0.7 < np.mean(np.abs(np.abs(y) - 6.0) < 1.5) < 1.0
+    assert 0.2 < np.mean(y > 0) < 0.8
+
+
+@pytest.mark.control
+def test_rows_drawn_with_the_covariates_of_the_declaration_are_caught(monkeypatch, idata):
+    monkeypatch.setattr("pymc_dpsplit.mixture.declaration.may_grow", lambda observed: False)
+    found = drawn_anew(N, idata)
+    assert not np.isin(found[..., 0], 1.5).any()
+    assert np.mean(np.abs(np.abs(found[..., 2]) - 6.0) < 1.5) < 0.7
+
+
 def test_hyperparameters_may_be_variables():
     with pm.Model() as model:
         tau = pm.Gamma("tau", 2.0, 2.0)

@@ -145,6 +145,7 @@ def incomplete():
     return model
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("build", [latent, errors, incomplete], ids=lambda build: build.__name__)
 def test_larger_models_give_the_same_draws(build):
     model = build()
@@ -162,6 +163,7 @@ def test_larger_models_give_the_same_draws_in_spawned_processes(build):
     assert differences(sampled(model), sampled(model, cores=2, mp_ctx="spawn")) == []
 
 
+@pytest.mark.slow
 @pytest.mark.control
 def test_larger_models_differ_by_seed():
     model = latent()

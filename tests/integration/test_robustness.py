@@ -273,6 +273,7 @@ def draws_from_floats():
     return sampled_as_given(COUNTS.astype(float))["posterior"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_kinds_of_data_give_the_same_draws(kind, draws_from_floats):
     posterior = sampled_as_given(KINDS[kind])["posterior"]

@@ -67,6 +67,7 @@ def differing(posterior, expected):
 # --- how many -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chains", [1, 2])
 @pytest.mark.parametrize(("draws", "tune"), [(3, 0), (3, 1), (2, 5)])
 def test_counts_of_draws_and_chains(draws, tune, chains, sample):
@@ -224,6 +225,7 @@ def step_given(which, model):
     return {"ours": ours, "listed": [ours], "nuts": nuts, "both": [nuts, ours]}[which]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["ours", "listed", "nuts", "both"])
 def test_steps_that_are_given_beside_those_assigned(which, sample, model):
     with model:
@@ -342,6 +344,7 @@ def stop_at(chain, index):
     return stop
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cores", [1, 2])
 @pytest.mark.parametrize("chain", [0, 1])
 def test_interrupt_in_a_callback_keeps_the_draws(chain, cores, sample, expected):
@@ -386,6 +389,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("cores", "to"), [(1, None), (2, os.kill), (2, os.killpg)])
 def test_an_interrupted_run_returns_the_draws_so_far(cores, to, tmp_path):
     """A terminal interrupts the processes of all chains, other programs the first alone.

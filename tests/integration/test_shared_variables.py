@@ -79,6 +79,7 @@ def test_other_steps_see_the_rows_given_their_labels(model, idata):
     assert found[1] - found[0] == pytest.approx(wanted[1] - wanted[0])
 
 
+@pytest.mark.slow
 def test_predictions_follow_the_variable(model, idata):
     with model:
         found = pm.sample_posterior_predictive(idata, progressbar=False, random_seed=1)
@@ -103,6 +104,7 @@ def test_do_makes_it_a_number(model):
     assert dps.sample_labels(idata, model=fixed).shape == (2, N_DRAWS, N_OBS)
 
 
+@pytest.mark.slow
 def test_missing_entries_and_float32():
     observed = Y.astype(np.float32)
     observed[[3, 20]] = np.nan

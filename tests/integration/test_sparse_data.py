@@ -60,6 +60,7 @@ def dense() -> tuple[Any, Any]:
     return everything(COUNTS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [{}, {"cores": 2}, {"cores": 2, "mp_ctx": "spawn"}], ids=str)
 def test_run_is_that_of_the_array(dense: Any, arguments: dict[str, Any], tmp_path: Path) -> None:
     idata, labels = everything(sparse.csr_array(COUNTS), **arguments)

@@ -50,6 +50,7 @@ def found():
         )
 
 
+@pytest.mark.slow
 def test_table_has_a_row_for_each_run(found):
     assert list(found.table.columns) == COLUMNS
     assert list(found.table.index) == ["dpsplit", "pymc K=2"]

@@ -170,6 +170,25 @@ def test_columns_and_categories_of_equal_number_are_no_matrix():
     assert labels == ["smokes, no", "smokes, yes", "colour, red"]
 
 
+def test_covariance_of_a_vector_is_that_of_its_draws(described):
+    drawn = np.random.default_rng(3).normal(size=(2, 5, 2, 3)).cumsum(-1)
+    shown = made_up(
+        mu=(("feature",), drawn),
+        cov=(("feature", "feature_bis"), drawn[..., None] * drawn[..., None, :]),
+    )
+    found = shown.covariance("mu")
+    assert found.dims == ("x_reference_cluster", "feature", "feature_bis")
+    expected = np.cov(drawn[:, :, 1].reshape(10, 3), rowvar=False, ddof=0)
+    np.testing.assert_allclose(found.sel(x_reference_cluster=1), expected)
+    sd = shown.to_dataset()["mu"].sel(statistic="sd", x_reference_cluster=1)
+    np.testing.assert_allclose(np.sqrt(np.diag(found.sel(x_reference_cluster=1))), sd)
+    assert found.sel(x_reference_cluster=0, feature="a", feature_bis="c").ndim == 0
+    with pytest.raises(ValueError, match=r"'cov' has 2 dimensions in each .*; give a vector, of"):
+        shown.covariance("cov")
+    with pytest.raises(ValueError, match="'sigma' has 0 dimensions in each cluster, not one"):
+        described.covariance("sigma")
+
+
 def test_unknown_parameters_are_refused(described):
     for wrong in ("nu", ["mu", "nu"], []):
         with pytest.raises(ValueError, match="must name parameters of x; give some of"):
@@ -241,6 +260,7 @@ def test_figure_of_words_names_them():
         ["c", "a"],
     ]
     np.testing.assert_allclose([bar.get_width() for bar in axes[0].patches], [0.3, 0.6])
+    assert axes[0].figure.get_supxlabel() == "probability, mean and 50 % interval"
 
 
 @pytest.mark.parametrize(
@@ -265,3 +285,13 @@ def test_traces_are_of_invariant_quantities(make_trace):
     assert set(drawn.data_vars) == expected
     only = dps.plot_trace(make_trace(2, 20), var_names="alpha")
     assert set(only.viz["plot"].data_vars) == {"alpha"}
+
+
+def test_traces_show_the_densities_that_diagnose_judges(make_trace, rng):
+    shape = 2, 20, 12
+    clusters = {"x_mu": rng.normal(size=shape), "x_sigma": np.ones(shape)}
+    idata = make_trace(2, 20, **clusters)
+    idata["observed_data"] = xr.Dataset({"x": ("row", rng.normal(size=30))})
+    shown = set(dps.plot_trace(idata).viz["plot"].data_vars)
+    assert "log_density[50 %]" in shown
+    assert shown == {str(of) for of in dps.diagnose(idata).table["quantity"].values}

@@ -310,6 +310,7 @@ def test_without_data_no_density_is_judged(make_trace):
     assert "Give model= to judge more" in words(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["Normal", "DiagNormal", "MvNormal", "Poisson"])
 def test_the_model_gives_all_there_is(family, rng):
     rows = rng.poisson(3.0, (30, 2)).astype(float)

@@ -1,9 +1,13 @@
+import arviz as az
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
+import pymc as pm
 import pytest
 import xarray as xr
 from matplotlib.colors import to_rgba
 
+import pymc_dpsplit as dps
 from pymc_dpsplit.posterior.plots.plot_clusters import plot_clusters
 from pymc_dpsplit.posterior.plots.plot_partition_uncertainty import plot_partition_uncertainty
 
@@ -134,6 +138,46 @@ def test_few_whole_numbers_are_jittered_and_binned(plane_trace, rng):
     np.testing.assert_array_equal(
         [bar.get_height() for bar in one.patches], np.bincount(codes[:, 0], minlength=3)
     )
+
+
+@pytest.fixture(scope="module")
+def of_table():
+    """A model of a table, and a trace as it would have."""
+    frame = pd.DataFrame(
+        {"colour": list("rgbrgb"), "height": np.arange(6.0) / 7, "grade": list("BABACA")}
+    )
+    frame["colour"] = frame["colour"].map({"r": "red", "g": "green", "b": "blue"})
+    with pm.Model() as model:
+        dps.DPMixture("x", 1.0, dps.Product.from_data(frame), observed=frame)
+    observed = pm.backends.arviz.find_observations(model)["x"]
+    drawn = {"x_n_clusters": np.full((1, 2), 1), "x_weights": np.full((1, 2, 1), 0.9)}
+    names = {"x_feature": list(frame)}
+    groups = {"posterior": drawn, "observed_data": {"x": observed}}
+    return model, az.from_dict(groups, dims={"x": ["x_row", "x_feature"]}, coords=names)
+
+
+def texts_of(ticks):
+    return [text.get_text() for text in ticks]
+
+
+def test_categories_have_their_names_where_the_model_is_given(of_table):
+    model, idata = of_table
+    partition = [0, 0, 0, 1, 1, 1]
+    axes = plot_clusters(idata, model=model, partition=partition)
+    assert [ax.get_xlabel() for ax in axes[-1]] == ["colour", "height", "grade"]
+    for ax in axes[:, 0]:
+        assert texts_of(ax.get_xticklabels()) == ["blue", "green", "red"]
+    for ax in axes[2, :2]:
+        assert texts_of(ax.get_yticklabels()) == ["A", "B", "C"]
+    assert not axes[0, 0].lines  # a rug would hide the names
+    assert len(axes[1, 1].lines) == 2
+    one = plot_clusters(
+        idata, model=model, partition=partition, features="grade", ax=plt.figure().subplots()
+    )
+    assert texts_of(one.get_xticklabels()) == ["A", "B", "C"]
+    # Without the model they are codes, whole numbers.
+    ticks = plot_clusters(idata, partition=partition)[2, 0].get_yticks()
+    np.testing.assert_array_equal(ticks, np.rint(ticks))
 
 
 def test_latent_values_are_averaged(line_trace):

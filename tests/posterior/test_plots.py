@@ -229,6 +229,25 @@ def test_similarity_puts_clusters_together(rng):
     assert ax.figure.axes[1].get_ylabel() == "probability of a shared cluster"
 
 
+def test_similarity_is_ordered_by_a_partition(rng):
+    partition = rng.permutation(np.repeat([0, 1, 2], [4, 12, 8]))
+    labels = np.where(rng.random((2, 40, 24)) < 0.1, 3, partition)  # chain, draw, observation
+    ax = plot_similarity(labels, partition=partition)
+    order = np.concatenate([np.flatnonzero(partition == r) for r in (1, 2, 0)])
+    matrix = similarity_matrix(labels).values
+    shown = ax.images[0].get_array().data
+    for block in (slice(0, 12), slice(12, 20), slice(20, 24)):
+        inside = order[block]
+        assert shown[block, block].sum() == pytest.approx(matrix[np.ix_(inside, inside)].sum())
+    assert ax.get_ylabel() == "obs, ordered by cluster"
+    edges = [line.get_ydata()[0] for line in ax.lines if line.get_xdata()[0] == 0]
+    assert edges == [11.5, 19.5]
+    with pytest.raises(ValueError, match="partition is given with rows"):
+        plot_similarity(labels, rows=[0, 2], partition=partition)
+    with pytest.raises(ValueError, match="one integer for each of the 24 observations"):
+        plot_similarity(labels, partition=partition[:3])
+
+
 def test_similarity_of_one_observation():
     assert plot_similarity(np.ones((1, 1))).images[0].get_array().shape == (1, 1)
 

@@ -125,6 +125,17 @@ def as_mixed(rows: np.ndarray) -> np.ndarray:
     return np.column_stack([rows[:, 0], as_counts(rows[:, 1:2]), as_codes(rows[:, 2:])])
 
 
+def as_words_and_numbers(rows: np.ndarray) -> np.ndarray:
+    """Turn up to three real columns into a number, counts of two words, and a count."""
+    counts = as_counts(rows)
+    return np.column_stack([rows[:, 0], counts[:, 1], counts[:, 2], counts[:, 0]])
+
+
+def as_profiles(rows: np.ndarray) -> np.ndarray:
+    """Turn real rows into a covariate, its response, and the covariate again."""
+    return rows[:, [0, 1, 0]]
+
+
 # --- laws ---------------------------------------------------------------------------------
 
 

@@ -65,6 +65,7 @@ class Product:
         for name, (width, twin) in self.parts.items():
             own = features[(features >= start) & (features < start + width)] - start
             if len(own):
-                kept[name] = len(own), twin.restricted(own)
+                # Some families have no law of some of their columns.
+                kept[name] = len(own), twin if len(own) == width else twin.restricted(own)
             start += width
         return Product(kept)

@@ -40,7 +40,7 @@ def assign(target, labels, rng, log_weights, params, slice_bounds, order=None):
     prior, data = target.prior, target.data
     strip_stats = new_strip_stats(prior, len(labels), len(slice_bounds))
     keys = np.uint64(draw_key(rng)), np.uint64(draw_key(rng))
-    weighed = weigh(log_weights, params, 1.0 / len(labels))
+    weighed = weigh(prior, log_weights, params, 1.0 / len(labels))
     reach = Reach(slice_bounds, np.argsort(log_weights) if order is None else order)
     assign_strips(prior, data, labels, weighed, reach, None, *keys, strip_stats, new_counter())
     totals, renumbered = total_strips(strip_stats)
@@ -89,7 +89,7 @@ def _unselected(target, labels, stats, rng):
     log_u = -rng.standard_exponential()
     stream = new_stream(np.uint64(draw_key(rng)))
     if rng.random() < 0.5:
-        cluster = draw_cluster(labels, stream)
+        cluster = draw_cluster(target, labels, stats, stream)
         members, side, pair, log_q = draw_division(
             target, labels, stats, stream, cluster, no_anchors()
         )

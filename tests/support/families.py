@@ -16,7 +16,7 @@ from pymc_dpsplit.data.blocks import column_centres
 from pymc_dpsplit.moves.partition_law import dirichlet_process
 from tests.reference import discrete, product, regression, shared
 from tests.reference import families as naive
-from tests.reference.example import Example, as_mixed
+from tests.reference.example import Example, as_mixed, as_profiles, as_words_and_numbers
 from tests.support.datasets import DATASETS
 
 _OF_ONE_KIND = naive.EXAMPLES | shared.EXAMPLES | discrete.EXAMPLES | regression.EXAMPLES
@@ -33,24 +33,54 @@ def _product(n_features: int) -> dict[str, Any]:
     }
 
 
+def _with_words(n_features: int) -> dict[str, Any]:
+    """Parts of a product: counts of two words, between two numbers that are no words."""
+    if n_features != 4:
+        raise ValueError(f"n_features must be 4 for these parts, got {n_features}.")
+    return {
+        "age": dps.Normal(**_OF_ONE_KIND["Normal"].hyperparameters(1)),
+        "words": dps.Multinomial(a0=np.array([0.6, 0.9])),
+        "visits": dps.Poisson(**_OF_ONE_KIND["Poisson"].hyperparameters(1)),
+    }
+
+
+def _with_regression(n_features: int) -> dict[str, Any]:
+    """Parts of a product: a covariate and its response, and a copy of the covariate."""
+    if n_features != 3:
+        raise ValueError(f"n_features must be 3 for these parts, got {n_features}.")
+    return {
+        "outcome": dps.LinearRegression(**_OF_ONE_KIND["LinearRegression"].hyperparameters(2)),
+        "covariate": dps.Normal(**_OF_ONE_KIND["Normal"].hyperparameters(1)),
+    }
+
+
 def product_twin(**parts: ComponentFamily) -> product.Product:
-    """Twin of a product of parts of one column each."""
-    of_parts = {
-        name: _OF_ONE_KIND[type(part).__name__].twin(**part.hyperparameters)
+    """Twin of a product of parts whose hyperparameters tell their numbers of columns."""
+    twins = {
+        name: (part.declared_features(), _OF_ONE_KIND[type(part).__name__].twin)
         for name, part in parts.items()
     }
-    return product.Product({name: (1, twin) for name, twin in of_parts.items()})
+    return product.Product({
+        name: (width, twin(**parts[name].hyperparameters)) for name, (width, twin) in twins.items()
+    })  # fmt: skip
 
 
+_OF_PARTS = Example(product_twin, _product, n_features=(3,), is_composed=True)
+# Families by the name of their class, and further products by that of a part.
 EXAMPLES: dict[str, Example] = _OF_ONE_KIND | {
-    "Product": Example(
-        product_twin, _product, n_features=(3,), rows_from=as_mixed, is_composed=True
-    )
+    "Product": _OF_PARTS._replace(rows_from=as_mixed),
+    "ProductWithMultinomial": _OF_PARTS._replace(
+        hyperparameters=_with_words, n_features=(4,), rows_from=as_words_and_numbers
+    ),
+    "ProductWithLinearRegression": _OF_PARTS._replace(
+        hyperparameters=_with_regression, rows_from=as_profiles
+    ),
 }
 
 
 FAMILIES = {
-    name: example._replace(component=getattr(dps, name)) for name, example in EXAMPLES.items()
+    name: example._replace(component=getattr(dps, "Product" if example.is_composed else name))
+    for name, example in EXAMPLES.items()
 }
 HYPERPARAMETERS = {name: example.hyperparameters for name, example in EXAMPLES.items()}
 SINGLE = [name for name, row in FAMILIES.items() if not row.is_composed]

@@ -9,6 +9,7 @@ from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.components.shared_labels.items import Items, SharedLabels
 from pymc_dpsplit.data.blocks import column_centres
 from pymc_dpsplit.moves.partition_law import dirichlet_process
+from tests.support.partitions import enumerate_partitions, exact_posterior
 
 # Groups of one, two and three rows that are not side by side, and rows that stand for several.
 GROUP_OF_ROW = np.array([0, 1, 0, 2, 3, 2, 4, 2])
@@ -26,6 +27,31 @@ def repeated(rows: np.ndarray, shared: SharedLabels, groups: Any) -> np.ndarray:
     of_groups = [np.flatnonzero(shared.group_of_row == g) for g in groups]
     members = np.concatenate([np.empty(0, np.int64), *of_groups])
     return rows[np.repeat(members, shared.counts[members].astype(int))]
+
+
+def known_labels(known: Any) -> SharedLabels:
+    """Rows of equal known labels in groups, and rows with -1 in groups of their own."""
+    known = np.asarray(known, np.int64)
+    ids = np.where(known >= 0, known, known.max() + 1 + np.arange(len(known)))
+    _, first, position = np.unique(ids, return_index=True, return_inverse=True)
+    number = np.argsort(np.argsort(first))[position]
+    return SharedLabels(number, np.ones(len(known)), known=known)
+
+
+def law_of_known_labels(
+    twin: Any, rows: np.ndarray, known: np.ndarray, alpha: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Partitions of the rows (P, N) that keep known labels together, and their posterior (P,).
+
+    It is that of all partitions of the rows, restricted to these.
+    """
+    partitions = enumerate_partitions(len(rows))
+    is_kept = np.ones(len(partitions), bool)
+    for label in np.unique(known[known >= 0]):
+        own = partitions[:, known == label]
+        is_kept &= (own == own[:, :1]).all(1)
+    law = exact_posterior(twin, rows, alpha)[is_kept]
+    return partitions[is_kept], law / law.sum()
 
 
 class MarginalOfGroups:

@@ -23,7 +23,9 @@ from pymc_dpsplit.moves.conjugate import finish_exact
 from pymc_dpsplit.moves.forward import draw_seating
 from pymc_dpsplit.moves.measure import Atoms, no_atoms
 from pymc_dpsplit.moves.partition import entropy, log_joint
+from pymc_dpsplit.moves.strength import move_strength
 from pymc_dpsplit.moves.sweep.assignment import next_sweep
+from pymc_dpsplit.step.concentration_move import with_present_law
 from tests.support import family_cases
 from tests.support.families import EXAMPLES, FAMILIES, as_observed
 
@@ -117,7 +119,7 @@ class WholeDraws:
 
     def freeze(self, schedule: sampler.Schedule) -> None:
         """Give the step a schedule, as tuning does, and end its tuning."""
-        self.step.n_iterations, self.step.attempts, self.step.scan_list = schedule
+        self.step.n_iterations, self.step.attempts, self.step.scan_list = schedule[:3]
         self.step.n_tune, self.step.n_done = 0, 1
 
     def forward(self) -> Truth:
@@ -229,6 +231,7 @@ def plan_by_state(draws: WholeDraws, monkeypatch: pytest.MonkeyPatch) -> None:
             scanned = np.flatnonzero(state.stats[state.labels, 0] <= 2.0)
             single = schedule._replace(n_iterations=1, scan_list=scanned)
             state, more = honest(form, target, state, rng, single, pool)
+            target = with_present_law(target, schedule.strength)
             acceptance_counts += more
         return state, acceptance_counts
 
@@ -237,12 +240,10 @@ def plan_by_state(draws: WholeDraws, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def stale_measure(draws: WholeDraws, monkeypatch: pytest.MonkeyPatch) -> None:
     """Move alpha with weights summed out, and keep the alpha before to draw the measure with."""
-    honest = draws.step._with_new_law
-
-    def with_new_law(target: Any, *rest: Any) -> Any:
-        return target, honest(target, *rest)[1]
-
-    monkeypatch.setattr(draws.step, "_with_new_law", with_new_law)
+    del draws
+    monkeypatch.setattr(
+        "pymc_dpsplit.step.dp_split_merge.with_present_law", lambda target, strength: target
+    )
 
 
 def atoms_by_number(draws: WholeDraws, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,6 +261,7 @@ def atoms_by_number(draws: WholeDraws, monkeypatch: pytest.MonkeyPatch) -> None:
             atoms = Atoms(stats[:n_kept], *(array[:n_kept] for array in atoms[1:]))
             stats, atoms = next_sweep(target, labels, stats, rng, atoms)
             stats = finish_exact(target, labels, stats, rng, single, acceptance_counts)
+            target = move_strength(target, stats, atoms, schedule.strength, rng)
         return sampler.ChainState(labels, stats), acceptance_counts
 
     monkeypatch.setattr("pymc_dpsplit.step.dp_split_merge.sampler.advance", advance)

@@ -130,6 +130,7 @@ def draw_heedless_pairs(n_attempts: int, rng: np.random.Generator) -> list[Attem
     return [Heedless(decide_anchored, np.uint64(draw_key(rng))) for _ in range(n_attempts)]
 
 
+@pytest.mark.slow
 @pytest.mark.control
 def test_a_choice_that_is_kept_is_caught(rng: np.random.Generator) -> None:
     assert n_differences(draw_heedless, "MvNormal", 6, rng)[0] > 0

@@ -1,5 +1,6 @@
 """The step's own move of alpha: the density it samples from, and the slice sampler."""
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -90,22 +91,23 @@ def test_density_holds_all_that_depends_on_the_variable_but_the_mixture():
 
 def chain_of(width: float, skewed: bool, rng: np.random.Generator) -> np.ndarray:
     """Thinned draws of a Gamma(2) variable; with `skewed` steps that break detailed balance."""
-    law = stats.gamma(2.0)
+
+    def log_density(value: float) -> float:
+        return math.log(value) - value if value > 0.0 else -math.inf
+
     drawn, at = [], 1.0
     for _ in range(20_000):
-        at = slice_draw(law.logpdf, at, width, rng)
-        at = max(at, slice_draw(law.logpdf, at, width, rng)) if skewed else at
+        at = slice_draw(log_density, at, width, rng)
+        at = max(at, slice_draw(log_density, at, width, rng)) if skewed else at
         drawn.append(at)
     return np.array(drawn[::10])
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("width", [0.1, 1.0, 50.0])
 def test_slice_sampler_keeps_the_law(width, rng):
     assert stats.kstest(chain_of(width, False, rng), stats.gamma(2.0).cdf).pvalue > LEVEL
 
 
-@pytest.mark.compiled
 @pytest.mark.control
 def test_wrong_slice_sampler_is_caught(rng):
     assert stats.kstest(chain_of(1.0, True, rng), stats.gamma(2.0).cdf).pvalue < LEVEL

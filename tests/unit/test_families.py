@@ -330,6 +330,7 @@ def churn(prior, data, n_steps, every, rng):
     return worst, n_refills
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize(
     ("name", "n_features"), [(name, 5) for name in SINGLE if FAMILIES[name].component.row_ndim]

@@ -165,6 +165,7 @@ def printed(folder: Path, script: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_an_edit_recompiles_what_inlines_it(tmp_path: Path) -> None:
     package = small_copy(tmp_path)

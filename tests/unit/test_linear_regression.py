@@ -258,8 +258,8 @@ FAULTS = {
         "observed has a single column, the response",
     ),
     "product": (
-        lambda: dps.Product(y=dps.LinearRegression(**PLAIN)),
-        "y is LinearRegression, whose density depends on covariates",
+        lambda: dps.Product(y=dps.LinearRegression([[1.0], [2.0]], **PLAIN)),
+        "y is LinearRegression with covariates of its own; leave them out",
     ),
     "draws": (
         lambda: dps.LinearRegression(np.ones((3, 1)), **PLAIN).draw_rows(

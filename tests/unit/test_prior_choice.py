@@ -298,6 +298,30 @@ def test_provisional_partitions_are_of_all_sizes_and_good(rng: np.random.Generat
     np.testing.assert_array_equal(same, truth[:, None] == truth)
 
 
+def narrow_in_wide(seed: int) -> np.ndarray:
+    """Rows of a narrow cluster in the middle of a wide one, which k-means cuts into sectors."""
+    rows = np.random.default_rng(seed).normal(size=(400, 3))
+    rows[:200] *= 0.05
+    return rows
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_clusters_of_unequal_extent_are_found(seed: int) -> None:
+    rows = narrow_in_wide(seed)
+    assert values_of(dps.MvNormal.from_data(rows))["nu0"] == 5.0
+    assert values_of(dps.DiagNormal.from_data(rows))["a0"].max() == 2.0
+
+
+@pytest.mark.control
+@pytest.mark.parametrize("seed", [1, 2])
+def test_k_means_alone_does_not_find_them(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (covariance, variances):
+        monkeypatch.setattr(module, "reassigned", lambda labels, log_masses: labels)
+    rows = narrow_in_wide(seed)
+    assert values_of(dps.MvNormal.from_data(rows))["nu0"] > 5.0
+    assert values_of(dps.DiagNormal.from_data(rows))["a0"].max() > 2.0
+
+
 def test_numeric_columns_of_products_are_treated_alike(rng: np.random.Generator) -> None:
     rows = clustered(rng)
     numeric = dps.Product.from_data(rows).families["numeric"]

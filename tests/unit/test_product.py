@@ -1,6 +1,7 @@
 """Products: their operations are those of their parts, and tables are shared out as documented."""
 
 import datetime as dt
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,14 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import pymc_dpsplit as dps
+from pymc_dpsplit.components.margins import as_new_rows
 from pymc_dpsplit.data.fixed_rows import read_only
+from pymc_dpsplit.moves.cost import is_sparse, work_of
+from pymc_dpsplit.moves.patterns import log_density_of_present
+from pymc_dpsplit.posterior.trace.draws import MixtureDraw
+from pymc_dpsplit.posterior.trace.log_density import _log_margin
 from pymc_dpsplit.variables.log_density import log_mixture_density
-from tests.reference import discrete, families, product
+from tests.reference import discrete, families, product, regression
 from tests.reference.example import as_codes, as_counts
 from tests.support.operations import (
     cache_of,
@@ -46,14 +52,27 @@ def parts_of(kind: str) -> dict[str, tuple[int, Any, Any]]:
     counts = 2, dps.Poisson(a, b), discrete.Poisson(a, b)
     codes = 1, dps.Categorical(beta), discrete.Categorical(beta)
     wide = WIDE, dps.MvNormal(**wide_mv_normal()), families.MvNormal(**wide_mv_normal())
+    a0 = np.array([0.6, 0.9, 0.5])
+    words = 3, dps.Multinomial(a0), discrete.Multinomial(a0)
+    prior = regression.EXAMPLES["LinearRegression"].hyperparameters(3)
+    response = 3, dps.LinearRegression(**prior), regression.LinearRegression(**prior)
     return {
         "three kinds": {"h": number, "v": counts, "c": codes},
         "wide in the middle": {"v": counts, "w": wide, "h": number},
         "one part": {"v": counts},
+        "words alone": {"t": words},
+        "words first": {"t": words, "h": number, "v": counts},
+        "words in the middle": {"h": number, "t": words, "v": counts, "c": codes},
+        "words last": {"v": counts, "h": number, "t": words},
+        "words twice": {"t": words, "h": number, "u": words},
+        "a response": {"h": number, "r": response, "t": words},
     }[kind]
 
 
-KINDS = ("three kinds", "wide in the middle", "one part")
+KINDS = (
+    "three kinds", "wide in the middle", "one part", "words alone", "words first",
+    "words in the middle", "words last", "words twice", "a response",
+)  # fmt: skip
 over_kinds = pytest.mark.parametrize("kind", KINDS)
 
 
@@ -65,11 +84,12 @@ class Case:
         columns = []
         for name, (width, _, _) in parts.items():
             real = rng.standard_normal((70, width)).astype(np.float32).astype(np.float64)
-            columns.append({"v": as_counts, "c": as_codes}.get(name, np.asarray)(real))
+            made = {"v": as_counts, "t": as_counts, "u": as_counts, "c": as_codes}
+            columns.append(made.get(name, np.asarray)(real))
         self.rows = np.hstack(columns)
-        self.data = read_only(np.ascontiguousarray(self.rows, dtype))
         families_ = {name: family for name, (_, family, _) in parts.items()}
         self.component = dps.Product(**families_).validate_rows(self.rows)
+        self.data = self.component.arranged(read_only(np.ascontiguousarray(self.rows, dtype)))
         self.values = self.component.check(self.component.hyperparameters, self.rows.shape[1])
         self.shift = self.rows.mean(0)
         self.prior = self.component.prior(self.values, self.shift)
@@ -77,7 +97,8 @@ class Case:
 
 
 @pytest.mark.parametrize(
-    ("kind", "dtype"), [*((kind, np.float64) for kind in KINDS), (KINDS[1], np.float32)]
+    ("kind", "dtype"),
+    [*((kind, np.float64) for kind in KINDS), *((kind, np.float32) for kind in KINDS[1::3])],
 )
 def test_operations_match_the_twin(kind: str, dtype: type, rng: np.random.Generator) -> None:
     case = Case(kind, rng, dtype)
@@ -119,8 +140,9 @@ def test_parameters_are_drawn_part_by_part(kind: str, rng: np.random.Generator) 
     rng, start, alone = np.random.default_rng(5), 0, []
     for name, (width, family, _) in parts_of(kind).items():
         at = np.s_[:, start : start + width]
-        data = np.ascontiguousarray(case.data[at])
-        values = family.validate_rows(data).check(family.hyperparameters, width)
+        family = family.validate_rows(case.rows[at])
+        data = family.arranged(np.ascontiguousarray(case.rows[at]))
+        values = family.check(family.hyperparameters, width)
         prior = case.component.families[name].prior(values, case.shift[at[1]])
         alone.append(draws_of(prior, stats_of(prior, data, np.arange(9)), 1, rng))
         start += width
@@ -152,15 +174,20 @@ def test_some_columns_alone_match_the_twin(kind: str, rng: np.random.Generator) 
     """Also where parts are left out, whatever is left."""
     case = Case(kind, rng)
     parameters = case.component.draw_base(rng, case.values, 2)
-    n_features = case.rows.shape[1]
-    for chosen in (np.arange(n_features - 1), np.arange(1, n_features), np.array([n_features - 1])):
-        if not len(chosen):
+    n_features, parts = case.rows.shape[1], case.component.columns_in_data(case.rows.shape[1])
+    whole = [set(at) for name, at in parts.items() if name in "rtu"]
+    of_one = [at for at in parts.values() if len(parts) > 1]
+    some = [np.arange(n_features - 1), np.arange(1, n_features), np.array([n_features - 1])]
+    for chosen in (*some, *of_one, *(np.setdiff1d(np.arange(n_features), at) for at in of_one)):
+        # Words, and a response with its covariates, stay together.
+        if not len(chosen) or any(0 < len(of & set(chosen)) < len(of) for of in whole):
             continue
         twin, rows = case.twin.restricted(chosen), case.rows[:, chosen]
         taken = case.component.restrict_parameters(parameters, chosen)
         restricted = case.component.restrict(case.values, chosen)
+        few = case.component.of_features(chosen)
         ours = log_mixture_density(
-            case.component, np.ascontiguousarray(rows), np.array([0.5, 0.2]), 0.3, taken, restricted
+            few, np.ascontiguousarray(rows), np.array([0.5, 0.2]), 0.3, taken, restricted
         )
         each = [{key: value[k] for key, value in taken.items()} for k in range(2)]
         terms = [np.log(0.3) + np.array([twin.log_predictive(x, rows[:0]) for x in rows])]
@@ -178,6 +205,79 @@ def test_missing_entries_are_drawn_part_by_part(rng: np.random.Generator) -> Non
     assert_array_equal(drawn[~is_missing], case.rows[~is_missing])
     case.component.validate_rows(drawn)
     assert case.component.support_point(np.array([0.4, 1.4, 2.6, 0.6])).tolist() == [0.4, 1, 3, 1]
+
+
+@pytest.mark.parametrize("kind", ["words in the middle", "a response"])
+def test_entries_of_other_parts_may_be_missing(kind: str, rng: np.random.Generator) -> None:
+    """Of a part whose columns have no laws of their own all are kept, or none."""
+    case = Case(kind, rng)
+    columns = case.component.columns_in_data(case.rows.shape[1])
+    (number,) = columns["h"]
+    parameters = case.component.draw_base(rng, case.values, 2)
+    is_missing = np.zeros(case.rows.shape, bool)
+    is_missing[::2, number] = True
+    rows = np.where(is_missing, np.nan, case.rows)
+    drawn = case.component.draw_missing(rng, rows, is_missing, parameters, np.zeros(70, int))
+    assert_array_equal(drawn[~is_missing], case.rows[~is_missing])
+    assert np.isfinite(drawn).all()
+    found = log_density_of_present(
+        case.component, rows, is_missing, parameters, case.values, np.ones(70, int)
+    )
+    one = {key: value[1] for key, value in parameters.items()}
+    others = np.setdiff1d(np.arange(case.rows.shape[1]), number)
+    few = case.twin.restricted(others).log_density(case.rows[::2][:, others], one)
+    assert_allclose(found[::2], few, rtol=1e-8, atol=1e-8)
+    assert_allclose(found[1::2], case.twin.log_density(case.rows[1::2], one), rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize(("kind", "part"), [("words in the middle", "t"), ("a response", "r")])
+def test_new_rows_may_lack_a_whole_part(kind: str, part: str, rng: np.random.Generator) -> None:
+    case = Case(kind, rng)
+    at = case.component.columns_in_data(case.rows.shape[1])[part]
+    rows = case.rows[:3].copy()
+    rows[1, at] = np.nan
+    with pytest.raises(ValueError, match=f"part '{part}': observed has 3 missing entries"):
+        case.component.validate_rows(rows)
+    assert_array_equal(as_new_rows(case.component, rows), rows)
+    rows[2, at[0]] = np.nan
+    with pytest.raises(ValueError, match=f"part '{part}': observed has 1 missing entry, which"):
+        as_new_rows(case.component, rows)
+
+
+def test_covariates_without_their_response_tell_nothing(rng: np.random.Generator) -> None:
+    case = Case("a response", rng)
+    at = case.component.columns_in_data(case.rows.shape[1])["r"]
+    rows = case.rows[:3].copy()
+    rows[0, at[-1]], rows[1, at[1:]] = np.nan, np.nan
+    expected = rows.copy()
+    expected[np.ix_([0, 1], at)] = np.nan
+    assert_array_equal(as_new_rows(case.component, rows), expected)
+    assert np.isfinite(rows[0, at[0]])
+
+
+def test_a_response_names_its_coefficients() -> None:
+    frame = pd.DataFrame({"y": [0.1, 0.2], "age_law": [1.0, 2.0], "age": [1.0, 2.0]})
+    prior = regression.EXAMPLES["LinearRegression"].hyperparameters(2)
+    parts = {"outcome": dps.LinearRegression(**prior), "age": dps.Normal(**NORMAL)}
+    product_ = dps.Product({"outcome": ["age", "y"], "age": "age_law"}, **parts)
+    read, rows = product_.read_table(frame)
+    read = read.validate_rows(rows)
+    assert read.holds_covariates
+    assert read.own_dims("outcome_beta") == {"outcome_coefficient": 2}
+    coords = read.own_coords("outcome_beta", list(frame))
+    assert coords == {"outcome_coefficient": ["intercept", "age"]}
+    assert_array_equal(read.arranged(rows), [[1.0, 0.1, 1.0], [2.0, 0.2, 2.0]])
+
+
+def test_the_cost_of_words_is_that_of_their_entries(rng: np.random.Generator) -> None:
+    case = Case("words in the middle", rng)
+    parts = Case("words alone", rng).data, np.empty((70, 1)), np.empty((70, 3))
+    data = case.data
+    assert is_sparse(data)
+    assert data.shape == (70, 7)
+    entries = [np.count_nonzero(case.rows[:, 1:4]), len(parts[0].indices)]
+    expected = work_of(parts[0]) * entries[0] / entries[1] + sum(map(work_of, parts[1:]))
+    assert work_of(data) == pytest.approx(expected)
 
 
 # --- tables ---------------------------------------------------------------------------------
@@ -257,7 +357,14 @@ def test_columns_are_taken_in_order_by_width() -> None:
         (dps.Product, "parts are missing"),
         (lambda: dps.Product(a=3), "a=3 is not a component"),
         (lambda: dps.Product(a=dps.Product(b=dps.Normal(**NORMAL))), "a is itself a product"),
-        (lambda: dps.Product(a=dps.Multinomial(1.0)), "a is Multinomial"),
+        (
+            lambda: dps.Product(a=dps.LinearRegression([0.0, 1.0], mu0=0, lambda0=1, a0=1, b0=1)),
+            "a is LinearRegression with covariates of its own; leave them out",
+        ),
+        (
+            lambda: dps.Product(a=dps.Multinomial(1.0)).validate_rows(np.array([[np.nan, 1.0]])),
+            "part 'a': observed has 1 missing entry, which Multinomial does not impute; drop",
+        ),
         (
             lambda: dps.Product(a=dps.Component(pm.Laplace, mu=pm.Normal.dist(), b=1.0)),
             "has no conjugate base measure",
@@ -435,6 +542,24 @@ def test_some_permuted_columns_are_those_of_their_parts(
             )
         )
     assert_allclose(found[0], found[1], rtol=1e-12)
+
+
+def test_the_density_of_some_columns_has_their_order(rng: np.random.Generator) -> None:
+    case = Permuted(rng)
+    parameters = case.component.draw_base(rng, case.values, 2)
+    weights = np.array([0.5, 0.2])
+    drawn = MixtureDraw(weights, 0.3, parameters, 1.0, case.values, case.outward)
+    mixture: Any = SimpleNamespace(component=case.permuted)
+    for some in ([0], [3], [1, 3], [0, 1, 2]):
+        features = np.array(some)
+        rows = np.ascontiguousarray(case.outward[:, features])
+        inner = np.flatnonzero(np.isin(ORDER, features))
+        law = weights, 0.3, case.component.restrict_parameters(parameters, inner)
+        expected = log_mixture_density(
+            case.component.of_features(inner), np.ascontiguousarray(case.rows[:, inner]), *law,
+            case.component.restrict(case.values, inner)
+        )  # fmt: skip
+        assert_allclose(_log_margin(mixture, drawn, rows, features), expected, rtol=1e-9)
 
 
 def test_the_order_is_that_of_the_first_table(frame: pd.DataFrame) -> None:

@@ -386,9 +386,10 @@ def test_pairs_are_drawn_with_their_probability(rng: np.random.Generator) -> Non
 
 
 def test_clusters_are_drawn_by_size(rng: np.random.Generator) -> None:
-    state = state_of(target_for(cloud(rng, 40)), 3)
+    target = target_for(cloud(rng, 40))
+    state = state_of(target, 3)
     stream = stream_of(rng)
-    draws = np.array([draw_cluster(state.labels, stream) for _ in range(4000)])
+    draws = np.array([draw_cluster(target, *state, stream) for _ in range(4000)])
     counts = np.bincount(draws, minlength=3)
     assert stats.chisquare(counts, state.stats[:, 0] / 40 * len(draws)).pvalue > LEVEL
     assert stats.chisquare(counts).pvalue < LEVEL

@@ -10,9 +10,11 @@ import pytest
 import pymc_dpsplit as dps
 from pymc_dpsplit.components.base import params_size, predictive_remove
 from pymc_dpsplit.components.shared_labels.items import Items, SharedLabels
+from pymc_dpsplit.components.shared_labels.kernels import N_BEFORE
 from pymc_dpsplit.kernels.tiles import TILE
+from pymc_dpsplit.moves.cost import is_sparse, work_of
 from pymc_dpsplit.variables import find_mixtures
-from tests.support.families import FAMILIES, component_of, dataset_of, twin_of
+from tests.support.families import FAMILIES, component_of, dataset_of, target_of, twin_of
 from tests.support.family_cases import Case, case_of, over_cases, over_datasets, rows_of
 from tests.support.operations import (
     cache_of,
@@ -86,7 +88,9 @@ def test_the_density_of_a_group_is_the_sum_over_its_rows(
         assert params[0] == 0.0
         assert len(params) == params_size(prior)
         params[0] = -1.7  # a log weight, which counts once per group
-        own = shared.counts * densities(case.prior, case.data, np.ascontiguousarray(params[1:]))
+        own = shared.counts * densities(
+            case.prior, case.data, np.ascontiguousarray(params[N_BEFORE:])
+        )
         expected = np.bincount(shared.group_of_row, weights=own) - 1.7
         np.testing.assert_allclose(densities(prior, data, params), expected, rtol=1e-12)
 
@@ -115,21 +119,35 @@ def test_over_relaxation_is_that_of_the_rows(name: str, n_features: int) -> None
     stats = stats_of(prior, data, np.arange(shared.n_groups))
     before = draws_of(prior, stats, 1, np.random.default_rng(1))
     ours = overrelaxed(prior, stats, before, np.random.default_rng(2))
-    own = np.ascontiguousarray(stats[1:]), np.ascontiguousarray(before[:, 1:])
+    own = np.ascontiguousarray(stats[1:]), np.ascontiguousarray(before[:, N_BEFORE:])
     expected = overrelaxed(case.prior, *own, np.random.default_rng(2))
-    np.testing.assert_array_equal(ours[:, 1:], expected)
+    np.testing.assert_array_equal(ours[:, N_BEFORE:], expected)
     assert ours[0, 0] == 0.0
 
 
-def test_groups_of_rows_of_a_product() -> None:
-    rows, twin = dataset_of("Product", "overlapping", 3), twin_of("Product", 3)
-    shared = shared_labels(len(rows))
-    target = target_of_groups(component_of("Product", 3), rows, shared, 1.0)
+@pytest.mark.parametrize(
+    "name", ["Product", "ProductWithMultinomial", "ProductWithLinearRegression"]
+)
+def test_groups_of_rows_of_a_product(name: str, rng: np.random.Generator) -> None:
+    (n_features,) = FAMILIES[name].n_features
+    rows, twin = dataset_of(name, "overlapping", n_features), twin_of(name, n_features)
+    shared, component = shared_labels(len(rows)), component_of(name, n_features)
+    target = target_of_groups(component, rows, shared, 1.0)
     exact = MarginalOfGroups(twin, rows, shared)
     for members in ([0], [1, 3], [4, 2, 0], range(shared.n_groups)):
         stats = stats_of(target.prior, target.data, np.array(members))
         ours = marginal_of(target.prior, stats)
         assert ours == pytest.approx(exact.log_marginal(np.array(members)), rel=1e-9)
+    # The kernels of a sweep, with rows in the form of the parts.
+    plain = target_of(component, rows, 1.0)
+    (params,) = draws_of(target.prior, stats, 1, rng)
+    own = shared.counts * densities(
+        plain.prior, plain.data, np.ascontiguousarray(params[N_BEFORE:])
+    )
+    expected = np.bincount(shared.group_of_row, weights=own)
+    np.testing.assert_allclose(densities(target.prior, target.data, params), expected, rtol=1e-12)
+    assert is_sparse(target.data) == (name == "ProductWithMultinomial")
+    assert work_of(target.data) == pytest.approx(work_of(plain.data) * len(rows) / shared.n_groups)
 
 
 def test_groups_longer_than_a_tile(rng: np.random.Generator) -> None:
@@ -144,7 +162,7 @@ def test_groups_longer_than_a_tile(rng: np.random.Generator) -> None:
     prior, data = items.prior(values, shift), items.arranged(rows)
     stats = stats_of(prior, data, np.arange(shared.n_groups))
     (params,) = draws_of(prior, stats, 1, rng)
-    own = densities(plain.prior(values, shift), plain.arranged(rows), params[1:].copy())
+    own = densities(plain.prior(values, shift), plain.arranged(rows), params[N_BEFORE:].copy())
     expected = np.bincount(group_of_row, weights=own)
     np.testing.assert_allclose(densities(prior, data, params), expected, rtol=1e-12)
 

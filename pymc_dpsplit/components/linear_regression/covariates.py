@@ -29,7 +29,7 @@ def read_covariates(covariates: Any) -> np.ndarray:
     if hasattr(covariates, "owner") and not hasattr(covariates, "columns"):
         raise ValueError(
             "covariates are a variable of a model, whose value may change; give an array, or leave "
-            "covariates out and observe rows that hold them before the response."
+            "covariates out, and observed=pm.math.concatenate([X, y[:, None]], axis=1)."
         )
     array, _ = array_of(covariates)
     row_ndim = 0 if getattr(array, "ndim", 0) == 1 else 1

@@ -76,10 +76,11 @@ class LinearRegression(ComponentFamily):
     latent mixtures and data less a mean of other variables are refused.
 
     `predict` predicts the responses to new `covariates`, or takes responses together with them.
-    ``pm.sample_posterior_predictive`` draws responses to new covariates in a model that is declared
-    with these, ``observed=pm.Data(...)`` with any numbers of their length, and as `max_clusters`
-    the length of ``{name}_cluster`` in the trace.  If rows hold their covariates, drawn rows have
-    the covariates of observed rows; if their number differs, of rows chosen at random.
+    For ``pm.sample_posterior_predictive`` let the rows hold their covariates, as
+    ``observed=pm.math.concatenate([X, y[:, None]], axis=1)`` of two `pm.Data`; drawn rows have the
+    covariates that the data have at that time, so that ``pm.set_data`` may give others, of any
+    number, with any responses.  The response is the last column of the rows that are drawn.
+    `describe_clusters` describes the coefficients; its ``covariance("beta")`` is theirs.
 
     References
     ----------
@@ -96,6 +97,7 @@ class LinearRegression(ComponentFamily):
     parameters: ClassVar[dict[str, int]] = {"beta": 0, "sigma": 0}
     graph_ndims: ClassVar[dict[str, int]] = parameters
     holds_covariates: ClassVar[bool] = True
+    has_margins: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -108,9 +110,7 @@ class LinearRegression(ComponentFamily):
         intercept: bool = True,
     ) -> None:
         if not isinstance(intercept, bool | np.bool_):
-            raise ValueError(
-                f"intercept={shown(intercept)} is not True or False; give one of them."
-            )
+            raise ValueError(f"intercept={shown(intercept)} is not True or False; give either.")
         self.hyperparameters = {"mu0": mu0, "lambda0": lambda0, "a0": a0, "b0": b0}
         self.intercept = bool(intercept)
         self.covariates: np.ndarray | None = None
@@ -235,8 +235,14 @@ class LinearRegression(ComponentFamily):
                 "observed has a single column, the response, and there is no intercept; put the "
                 "covariates before it, or give them as LinearRegression(covariates, ...)."
             )
+        suited = self.with_known(rows[:, :-1])
+        suited._n_coefficients = n_coefficients
+        return suited
+
+    def with_known(self, covariates: np.ndarray) -> "LinearRegression":
+        """Return the family whose drawn rows hold some covariates (N, P)."""
         suited = copy.copy(self)
-        suited._known, suited._n_coefficients = rows[:, :-1], n_coefficients
+        suited._known = covariates
         return suited
 
     def _refuse_other_length(self, n_rows: int, what: str) -> None:
@@ -383,11 +389,8 @@ class LinearRegression(ComponentFamily):
         x, y = self.covariates, rows
         if x is None:
             x, y = rows[:, :-1], rows[:, -1]
-        fitted = (
-            (x * beta[:, 1:]).sum(axis=1) + beta[:, 0]
-            if self.intercept
-            else ((x * beta).sum(axis=1))
-        )
+        fitted = (x * beta[:, int(self.intercept) :]).sum(axis=1)
+        fitted = fitted + beta[:, 0] if self.intercept else fitted
         return -0.5 * ((y - fitted) / sigma) ** 2 - pt.log(sigma) - 0.5 * _LOG_2PI
 
     def restrict(

@@ -12,6 +12,7 @@ from pymc_dpsplit.components.prior_choice.partitions import (
     Sums,
     likeliest,
     log_partition,
+    reassigned,
     standardised,
     sums_of,
 )
@@ -73,7 +74,12 @@ def choose_covariance(
     candidates = _candidates(n_features, within, None if nu0 is None else nu0 - n_features - 1.0)
     best = candidates.default
     if len(z):
-        best = likeliest(z, lambda labels: _scores(z, labels, candidates), candidates.default)
+        best = likeliest(
+            z,
+            lambda labels: _scores(z, labels, candidates),
+            lambda labels, given: _reassigned(z, labels, candidates, given),
+            candidates.default,
+        )
     tie, pair, which = _TIES[best[0]], *best[1:]
     excess, share = candidates.excess[pair], candidates.within[pair]
     psi0 = np.diag(excess * share * variance)
@@ -109,6 +115,42 @@ def _scores(z: np.ndarray, labels: np.ndarray, candidates: _Candidates) -> np.nd
             for tie in _TIES
         ]
     )
+
+
+def _reassigned(
+    z: np.ndarray, labels: np.ndarray, candidates: _Candidates, given: tuple[int, ...]
+) -> np.ndarray:
+    """Return labels after reassignment to clusters with the posterior mean of mean and covariance.
+
+    Parameters
+    ----------
+    z : ndarray of float64, shape (n, D)
+    labels : ndarray of int64, shape (n,)
+    candidates : _Candidates
+    given : tuple of int
+        Index of the candidate: of the factor of the correlations, the pair, and kappa0.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+    """
+    tie, pair, which = given
+    excess, kappa0 = candidates.excess[pair], candidates.kappa0[which]
+    psi0 = excess * candidates.within[pair] * tied(z, _TIES[tie])
+
+    def log_masses(labels: np.ndarray) -> np.ndarray:
+        sums = sums_of(z, labels, by_column=False)
+        weight = (kappa0 * sums.n / (kappa0 + sums.n))[:, None, None]
+        of_mean = weight * sums.mean[:, :, None] * sums.mean[:, None, :]
+        covariance = (psi0 + sums.scatter + of_mean) / (excess + sums.n)[:, None, None]
+        root = np.linalg.inv(np.linalg.cholesky(covariance))
+        mean = sums.mean * (sums.n / (kappa0 + sums.n))[:, None]
+        whitened = root @ z.T - (root @ mean[:, :, None])
+        of_size = np.log(sums.n) + np.log(np.diagonal(root, axis1=1, axis2=2)).sum(1)
+        found: np.ndarray = of_size[:, None] - 0.5 * (whitened**2).sum(1)
+        return found
+
+    return reassigned(labels, log_masses)
 
 
 def tied(z: np.ndarray, tie: float) -> np.ndarray:

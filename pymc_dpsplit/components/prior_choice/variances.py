@@ -13,6 +13,7 @@ from pymc_dpsplit.components.prior_choice.partitions import (
     Sums,
     likeliest,
     log_partition,
+    reassigned,
     standardised,
     sums_of,
 )
@@ -81,9 +82,37 @@ def choose_variances(
         return log_joint(sums_of(z, labels, by_column=True), grid, spherical)
 
     if len(z):
-        best = likeliest(z, score, best)
+        best = likeliest(
+            z, score, lambda labels, given: _reassigned(z, labels, grid[given[0]], spherical), best
+        )
     kappa0, excess, share = map(float, grid[best[0]])
     return VariancesPrior(kappa0, excess + 1.0, excess * share)
+
+
+def _reassigned(
+    z: np.ndarray, labels: np.ndarray, given: np.ndarray, spherical: bool
+) -> np.ndarray:
+    """Return labels (n,) after reassignment to clusters with their posterior means, see `grid`."""
+    kappa0, excess, share = given
+
+    def log_masses(labels: np.ndarray) -> np.ndarray:
+        sums = sums_of(z, labels, by_column=True)
+        n = sums.n[:, None]
+        half = 0.5 * (sums.scatter + kappa0 * n / (kappa0 + n) * sums.mean**2)
+        repeats = 1
+        if spherical:
+            half, repeats = half.sum(1, keepdims=True), z.shape[1]
+        variance = np.broadcast_to(
+            (excess * share + half) / (excess + 0.5 * n * repeats), sums.mean.shape
+        )
+        mean = sums.mean * n / (kappa0 + n)
+        # Expanded, so that no array has the rows, clusters and columns as axes.
+        distance = (z**2) @ (1.0 / variance).T - 2.0 * z @ (mean / variance).T
+        constant = np.log(sums.n) - 0.5 * (np.log(variance) + mean**2 / variance).sum(1)
+        found: np.ndarray = (constant - 0.5 * distance).T
+        return found
+
+    return reassigned(labels, log_masses)
 
 
 def log_joint(sums: Sums, grid: np.ndarray, spherical: bool) -> np.ndarray:

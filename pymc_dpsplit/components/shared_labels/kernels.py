@@ -1,20 +1,22 @@
-"""Kernel operations on groups of rows that share a label, docs/method.md, eq. (7.47)-(7.50).
+"""Kernel operations on groups of rows that share a label, docs/method.md, eq. (7.47)-(7.55).
 
 To the moves a group is one observation.  Any conjugate family provides the law of its rows: a row
 adds to the statistics of a cluster, and its log density to that of its group, as many times as it
-is counted.
+is counted.  To the Dirichlet process a group is one observation, or as many as it has rows if these
+are together because their label is known.
 
-Layout.  stats: number of groups, statistics of the family, of which the first element is the
-number of rows.  params: 0, parameters of the family; the log weight, which the kernels add to the
-first element, thus enters once per group, and the constant of the family once per row.  cache: log
-marginal, stats, and the largest absolute value that each of these has had.
+Layout.  stats: number of observations of the process, statistics of the family, of which the
+first element is the number of rows.  params: 0, log weight, parameters of the family.  Kernels add
+the log weight to the first element; the second holds it for groups that have more factors of it.
+The constant of the family thus enters once per row.  cache: log marginal, stats, and the largest
+absolute value that each of these has had.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_dpsplit.components import base, optional
+from pymc_dpsplit.components import base, multiplicity, optional
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.tiles import TILE, new_rows, new_scratch
 from pymc_dpsplit.kernels.views import part_of
@@ -23,6 +25,8 @@ from pymc_dpsplit.kernels.views import part_of
 _LEAST_KEPT = 1e-5
 # Sums of whole numbers below it are exact.
 _MOST_EXACT = 2.0**53
+# Elements of params before those of the family.
+N_BEFORE = 2
 
 
 class SharedLabelsPrior(NamedTuple):
@@ -45,6 +49,8 @@ class GroupedRows(NamedTuple):
         Group g has the rows members[bounds[g] : bounds[g + 1]].
     counts : ndarray of float64, shape (N,)
         Number of rows that each row stands for.
+    ends : ndarray of int64, shape (G,)
+        Running total of the observations of the process that the groups stand for.
     shape : tuple of int
         Number of groups G and of features D.
     """
@@ -53,6 +59,7 @@ class GroupedRows(NamedTuple):
     members: np.ndarray
     bounds: np.ndarray
     counts: np.ndarray
+    ends: np.ndarray
     shape: tuple[int, int]
 
 
@@ -78,7 +85,23 @@ def _stats_size(prior):
 
 @base.implements(base.params_size, SharedLabelsPrior)
 def _params_size(prior):
-    return 1 + base.params_size(prior.rows)
+    return N_BEFORE + base.params_size(prior.rows)
+
+
+@base.implements(multiplicity.multiplicity, SharedLabelsPrior)
+def _multiplicity(prior, data, i):
+    before = data.ends[i - 1] if i > 0 else 0
+    return np.float64(data.ends[i] - before)
+
+
+@base.implements(multiplicity.observation_at, SharedLabelsPrior)
+def _observation_at(prior, data, place):
+    return np.searchsorted(data.ends, place, side="right")
+
+
+@base.implements(multiplicity.note_log_weight, SharedLabelsPrior)
+def _note_log_weight(prior, params, log_weight):
+    params[1] = log_weight
 
 
 @base.implements(base.predictive_size, SharedLabelsPrior)
@@ -112,7 +135,7 @@ def _add_densities(prior, tile, n_filled, params, out, scratch):
 @base.implements(base.fill_log_density, SharedLabelsPrior)
 def _fill_log_density(prior, tile, params, out, scratch):
     data, groups = tile.data, tile.groups
-    params_of_rows = part_of(params, 1, base.params_size(prior.rows))
+    params_of_rows = part_of(params, N_BEFORE, base.params_size(prior.rows))
     # A short tile is padded with copies of its last group, which may have many rows.
     n_groups = TILE
     while n_groups > 1 and groups[n_groups - 1] == groups[n_groups - 2]:
@@ -120,6 +143,9 @@ def _fill_log_density(prior, tile, params, out, scratch):
     n_filled = 0
     for t in range(n_groups):
         out[t] = params[0]
+        n_more = multiplicity.multiplicity(prior, data, groups[t]) - 1.0
+        if n_more > 0.0:
+            out[t] += n_more * params[1]
         for j in range(data.bounds[groups[t]], data.bounds[groups[t] + 1]):
             tile.rows[n_filled] = data.members[j]
             tile.owners[n_filled] = t
@@ -137,7 +163,7 @@ def _fill_log_density(prior, tile, params, out, scratch):
 def _add_row(prior, data, i, stats):
     size = base.stats_size(prior.rows)
     of_rows = part_of(stats, 1, size)
-    stats[0] += 1.0
+    stats[0] += multiplicity.multiplicity(prior, data, i)
     for j in range(data.bounds[i], data.bounds[i + 1]):
         row = data.members[j]
         count = data.counts[row]
@@ -159,23 +185,25 @@ def _log_marginal(prior, stats):
 def _draw_parameters(prior, stats, rng, params):
     n_stats, n_params = base.stats_size(prior.rows), base.params_size(prior.rows)
     of_rows = part_of(stats, 1, n_stats)
-    base.draw_parameters(prior.rows, of_rows, rng, part_of(params, 1, n_params))
-    params[0] = 0.0
+    base.draw_parameters(prior.rows, of_rows, rng, part_of(params, N_BEFORE, n_params))
+    params[:N_BEFORE] = 0.0
 
 
 @base.implements(base.overrelax_parameters, SharedLabelsPrior)
 def _overrelax_parameters(prior, stats, rng, params):
     n_stats, n_params = base.stats_size(prior.rows), base.params_size(prior.rows)
     of_rows = part_of(stats, 1, n_stats)
-    base.overrelax_parameters(prior.rows, of_rows, rng, part_of(params, 1, n_params))
-    params[0] = 0.0
+    base.overrelax_parameters(prior.rows, of_rows, rng, part_of(params, N_BEFORE, n_params))
+    params[:N_BEFORE] = 0.0
 
 
 @base.implements(base.mean_parameters, SharedLabelsPrior)
 def _mean_parameters(prior, stats, params):
     n_stats, n_params = base.stats_size(prior.rows), base.params_size(prior.rows)
-    base.mean_parameters(prior.rows, part_of(stats, 1, n_stats), part_of(params, 1, n_params))
-    params[0] = 0.0
+    base.mean_parameters(
+        prior.rows, part_of(stats, 1, n_stats), part_of(params, N_BEFORE, n_params)
+    )
+    params[:N_BEFORE] = 0.0
 
 
 @jitted

@@ -4,8 +4,6 @@ This is the sweep of MAP-DPM (Raykov, Boukouvalas & Little 2014), eq. (12.1): co
 the mode of each conditional instead of a draw.  It climbs the joint density of data and partition.
 """
 
-import math
-
 import numpy as np
 
 from pymc_dpsplit.components.base import (
@@ -18,12 +16,14 @@ from pymc_dpsplit.components.base import (
     predictive_size,
     stats_size,
 )
+from pymc_dpsplit.components.multiplicity import multiplicity
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.rows import copy_row, lengthened, with_more_rows
 from pymc_dpsplit.moves.collapsed.scan import remove_row, with_free_slots
 from pymc_dpsplit.moves.partition_law import (
-    joining_mass,
     log_cluster_factor,
+    log_founding_factor,
+    log_joining_factor,
     log_opening_mass,
 )
 from pymc_dpsplit.moves.split_merge.selection import log_marginals
@@ -40,12 +40,15 @@ def _best_slot(prior, data, i, law, origin, sizes, caches, slots, n_clusters, em
     `empty` is the cache of a cluster without observations.  If i was alone in its cluster, the
     row `origin` is free and stands at position n_clusters.
     """
-    log_new = log_opening_mass(law, n_clusters) + log_predictive(prior, data, i, empty)
+    n_joining = multiplicity(prior, data, i)
+    log_new = log_founding_factor(law, n_clusters, n_joining)
+    log_new += log_predictive(prior, data, i, empty)
     best, highest, present = n_clusters, log_new, log_new
     at_present = n_clusters
     for p in range(n_clusters):
         k = slots[p]
-        mass = math.log(joining_mass(law, sizes[k])) + log_predictive(prior, data, i, caches[k])
+        log_joining = log_joining_factor(law, sizes[k], n_joining)
+        mass = log_joining + log_predictive(prior, data, i, caches[k])
         if k == origin:
             at_present, present = p, mass
         if mass > highest:
@@ -93,7 +96,7 @@ def climb_by_rows(target, labels, stats, rows):
             copy_row(empty, caches[k])
             n_clusters += 1
         labels[i] = k
-        sizes[k] += 1.0
+        sizes[k] += multiplicity(prior, data, i)
         predictive_add(prior, data, i, caches[k])
         if k != origin:
             n_moved += 1

@@ -19,12 +19,13 @@ from pymc_dpsplit.components.base import (
     predictive_size,
     stats_size,
 )
+from pymc_dpsplit.components.multiplicity import multiplicity
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.random import draw_categorical
 from pymc_dpsplit.kernels.rows import copy_row, copy_rows, lengthened, with_more_rows
 from pymc_dpsplit.moves.cluster_order import cluster_order
 from pymc_dpsplit.moves.partition import gather_stats
-from pymc_dpsplit.moves.partition_law import joining_mass, log_opening_mass
+from pymc_dpsplit.moves.partition_law import log_founding_factor, log_joining_factor
 
 
 @jitted
@@ -62,7 +63,7 @@ def remove_row(prior, data, labels, i, sizes, caches, slots, n_clusters):
     """
     k = labels[i]
     labels[i] = -1
-    sizes[k] -= 1.0
+    sizes[k] -= multiplicity(prior, data, i)
     if sizes[k] > 0.0:
         if not predictive_remove(prior, data, i, caches[k]):
             _refill(prior, data, labels, k, caches[k])
@@ -99,11 +100,14 @@ def _draw_slot(prior, data, i, law, sizes, caches, slots, n_clusters, empty, mas
 
     `empty` is the cache of a cluster without observations.
     """
-    log_new = log_opening_mass(law, n_clusters) + log_predictive(prior, data, i, empty)
+    n_joining = multiplicity(prior, data, i)
+    log_new = log_founding_factor(law, n_clusters, n_joining)
+    log_new += log_predictive(prior, data, i, empty)
     highest = log_new
     for p in range(n_clusters):
         k = slots[p]
-        mass[p] = math.log(joining_mass(law, sizes[k])) + log_predictive(prior, data, i, caches[k])
+        log_joining = log_joining_factor(law, sizes[k], n_joining)
+        mass[p] = log_joining + log_predictive(prior, data, i, caches[k])
         highest = max(highest, mass[p])
     mass[n_clusters] = log_new
     for p in range(n_clusters + 1):
@@ -173,10 +177,10 @@ def collapsed_scan(target, labels, stats, rng, rows):
             copy_row(empty, caches[k])
             n_clusters += 1
         labels[i] = k
-        sizes[k] += 1.0
+        sizes[k] += multiplicity(prior, data, i)
         predictive_add(prior, data, i, caches[k])
         if k != origin:
-            if sizes[k] == 1.0:
+            if sizes[k] == multiplicity(prior, data, i):
                 totals[k] = 0.0
             _move_row(prior, data, i, totals[origin], totals[k], one)
         if n_clusters == sizes.shape[0]:

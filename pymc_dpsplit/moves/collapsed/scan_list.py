@@ -12,8 +12,9 @@ import math
 import numpy as np
 
 from pymc_dpsplit.components.base import mean_parameters, params_size
+from pymc_dpsplit.components.multiplicity import multiplicity
 from pymc_dpsplit.kernels.jit import jitted
-from pymc_dpsplit.moves.partition_law import joining_mass, log_opening_mass
+from pymc_dpsplit.moves.partition_law import joining_mass, log_founding_factor
 from pymc_dpsplit.moves.sweep.density import fill_log_mixture, log_prior_predictive
 
 # Share of the expected number of new clusters per sweep that the list covers, if it may be so long.
@@ -46,9 +47,9 @@ def log_founding_odds(target, stats):
         mean_parameters(prior, stats[large[j]], params[j])
     odds = np.empty(data.shape[0])
     alone = log_prior_predictive(prior, data)
-    log_open = log_opening_mass(law, stats.shape[0])
     fill_log_mixture(prior, data, alone, log_weights, params, -np.inf, odds)
     for i in range(odds.shape[0]):
+        log_open = log_founding_factor(law, stats.shape[0], multiplicity(prior, data, i))
         odds[i] = log_open + alone[i] - odds[i]
     return odds
 

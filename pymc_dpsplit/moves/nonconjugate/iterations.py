@@ -7,11 +7,13 @@ import numpy as np
 from pymc_dpsplit.components.nonconjugate.compiled_prior import empty_pool
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.moves.family_moves import FamilyMoves, KernelForm, typical_size
+from pymc_dpsplit.moves.measure import no_atoms
 from pymc_dpsplit.moves.n_attempts import whole
 from pymc_dpsplit.moves.nonconjugate.greedy_joint_split import greedy_joint_attempt
 from pymc_dpsplit.moves.nonconjugate.joint_split import joint_attempt
 from pymc_dpsplit.moves.nonconjugate.nearest_centre import nearest_centre
 from pymc_dpsplit.moves.nonconjugate.parameters import fit_pilots, update_parameters
+from pymc_dpsplit.moves.strength import move_strength
 from pymc_dpsplit.moves.sweep.assignment import slice_sweep
 from pymc_dpsplit.moves.target import Target
 
@@ -44,14 +46,21 @@ def _finish_greedy(target, labels, stats, rng, schedule, acceptance_counts):
 @jitted
 def _iterate_greedy(target, labels, stats, rng, schedule, acceptance_counts):
     stats = slice_sweep(target, labels, stats, rng)
-    return _finish_greedy(target, labels, stats, rng, schedule, acceptance_counts)
+    stats = _finish_greedy(target, labels, stats, rng, schedule, acceptance_counts)
+    move_strength(target, stats, no_atoms(target.prior), schedule.strength, rng)
+    return stats
 
 
 @jitted
 def _iterate(target, labels, stats, rng, schedule, acceptance_counts):
+    atoms = no_atoms(target.prior)
     for _ in range(schedule.n_iterations):
         stats = slice_sweep(target, labels, stats, rng)
         stats = _finish(target, labels, stats, rng, schedule, acceptance_counts)
+        target = move_strength(target, stats, atoms, schedule.strength, rng)
+        # The next draw refuses it; the sweeps before would take minutes and gigabytes.
+        if target.law.strength > _MOST_ALPHA:
+            break
     return stats
 
 

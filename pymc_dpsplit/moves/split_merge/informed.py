@@ -123,7 +123,7 @@ def divide(stats, cluster, pair):
 
 @jitted
 def _split(target, labels, stats, stream, log_u, is_exact):
-    cluster = draw_cluster(labels, stream)
+    cluster = draw_cluster(target, labels, stats, stream)
     members, side, pair, log_q = draw_division(target, labels, stats, stream, cluster, no_anchors())
     if pair[0, 0] == 0.0 or pair[1, 0] == 0.0:
         return leave(SPLITS_PROPOSED, cluster, cluster)

@@ -17,6 +17,7 @@ from pymc_dpsplit.components.base import (
     params_size,
     stats_size,
 )
+from pymc_dpsplit.components.multiplicity import multiplicity
 from pymc_dpsplit.components.optional import begin_tile
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.random import hash_uniform
@@ -71,7 +72,7 @@ def fill_log_odds(prior, data, rows, log_shares, params, odds, tile, scratch):
     fill_log_density(prior, tile, params[1], other, scratch)
     shift = log_shares[0] - log_shares[1]
     for t in range(TILE):
-        odds[t] += shift - other[t]
+        odds[t] += multiplicity(prior, data, rows[t]) * shift - other[t]
 
 
 @jitted

@@ -9,9 +9,10 @@ import math
 import numpy as np
 
 from pymc_dpsplit.components.base import log_marginal
+from pymc_dpsplit.components.multiplicity import observation_at
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.random import categorical_at
-from pymc_dpsplit.kernels.rows import sum_of_rows
+from pymc_dpsplit.kernels.rows import first_column_sum, sum_of_rows
 from pymc_dpsplit.kernels.streams import next_index, next_uniform
 from pymc_dpsplit.moves.cluster_order import cluster_order
 
@@ -108,6 +109,19 @@ def log_pair_probability(prior, stats, log_m, a, b):
 
 
 @jitted
-def draw_cluster(labels, stream):
-    """Draw a cluster to split with probability proportional to its size."""
-    return np.int64(labels[next_index(stream, labels.shape[0])])
+def draw_cluster(target, labels, stats, stream):
+    """Draw a cluster to split with probability proportional to its size.
+
+    Parameters
+    ----------
+    target : Target
+    labels : ndarray of int32, shape (N,)
+    stats : ndarray of float64, shape (K, S)
+    stream : ndarray of uint64, shape (2,)
+
+    Returns
+    -------
+    int
+    """
+    place = next_index(stream, np.int64(first_column_sum(stats)))
+    return np.int64(labels[observation_at(target.prior, target.data, place)])

@@ -28,7 +28,7 @@ from pymc_dpsplit.moves.measure import (
     redraw_measure,
 )
 from pymc_dpsplit.moves.sweep.by_table import assign_by_table, gather_shares, new_stats
-from pymc_dpsplit.moves.sweep.density import add_log_weights
+from pymc_dpsplit.moves.sweep.density import add_log_factors
 from pymc_dpsplit.moves.sweep.pruning import assign_pruned, plan_pruning
 from pymc_dpsplit.moves.sweep.tile_labels import (
     Reach,
@@ -56,11 +56,15 @@ def slice_bounds_of(log_weights, floor):
 
 
 @jitted
-def weigh(log_weights, params, floor):
+def weigh(prior, log_weights, params, floor):
     """Copy `params` with log(pi_k / g(pi_k)) added to the log density of each atom.
+
+    The slice takes one factor of the weight; those that an observation may have besides are noted,
+    eq. (7.53).
 
     Parameters
     ----------
+    prior : NamedTuple
     log_weights : ndarray of float64, shape (K,)
     params : ndarray of float64, shape (K, P)
     floor : float
@@ -74,7 +78,7 @@ def weigh(log_weights, params, floor):
     excess = np.empty(log_weights.shape[0])
     for k in range(excess.shape[0]):
         excess[k] = max(log_weights[k] - log_floor, 0.0)
-    return add_log_weights(params, excess)
+    return add_log_factors(prior, params, excess, log_weights)
 
 
 @jitted
@@ -192,7 +196,7 @@ def complete_atoms(target, rng, log_weights, log_rest, params, lowest):
         target, rng, log_weights, log_rest, params, math.log(lowest)
     )
     reach = Reach(slice_bounds_of(log_weights, floor), ascending(log_weights))
-    return log_weights, weigh(log_weights, params, floor), reach
+    return log_weights, weigh(target.prior, log_weights, params, floor), reach
 
 
 @jitted

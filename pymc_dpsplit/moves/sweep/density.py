@@ -13,6 +13,7 @@ from pymc_dpsplit.components.base import (
     stats_size,
 )
 from pymc_dpsplit.components.component_family import ComponentFamily
+from pymc_dpsplit.components.multiplicity import multiplicity, note_log_weight
 from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
 from pymc_dpsplit.components.optional import begin_tile, find_table
 from pymc_dpsplit.kernels.jit import jitted
@@ -22,11 +23,22 @@ from pymc_dpsplit.moves.sweep.all_atoms import fill_masses, new_masses
 
 
 @jitted
-def add_log_weights(params, log_weights):
+def add_log_weights(prior, params, log_weights):
     """Copy `params`, shape (K, P), with a log weight added to each log normaliser, element 0."""
+    return add_log_factors(prior, params, log_weights, log_weights)
+
+
+@jitted
+def add_log_factors(prior, params, log_factors, log_weights):
+    """Like `add_log_weights`, but add other factors, and note the weights for those that follow.
+
+    Only an observation that stands for several of the process has factors that follow, see
+    `components.multiplicity`.
+    """
     weighted = params.copy()
     for k in range(log_weights.shape[0]):
-        weighted[k, 0] += log_weights[k]
+        weighted[k, 0] += log_factors[k]
+        note_log_weight(prior, weighted[k], log_weights[k])
     return weighted
 
 
@@ -88,7 +100,8 @@ def fill_log_mixture(prior, data, log_alone, log_weights, params, log_rest, out)
     data : ndarray, shape (N, D)
         Or another form that kernels of the family read.
     log_alone : ndarray of float64, shape (N,)
-        Log prior predictive densities log m(x_i).
+        Log prior predictive densities log m(x_i); of an observation that stands for several of the
+        process with the log probability that these are together in the remainder, eq. (7.55).
     log_weights : ndarray of float64, shape (K,)
     params : ndarray of float64, shape (K, P)
     log_rest : float
@@ -101,13 +114,14 @@ def fill_log_mixture(prior, data, log_alone, log_weights, params, log_rest, out)
     tile = begin_tile(prior, data)
     scratch = new_scratch(4)
     highest, total = new_scratch(1), new_scratch(1)
-    weighted = add_log_weights(params, log_weights)
+    weighted = add_log_weights(prior, params, log_weights)
     table = find_table(prior, weighted)
     log_mass = new_masses(table, n_clusters, 1)
     for first in range(0, n_obs, TILE):
         fill_masses(prior, data, first, weighted, table, rows, tile, log_mass, scratch)
         for t in range(TILE):
-            log_mass[0, n_clusters, t] = log_rest + log_alone[rows[t]]
+            n_factors = multiplicity(prior, data, rows[t])
+            log_mass[0, n_clusters, t] = n_factors * log_rest + log_alone[rows[t]]
         accumulate(log_mass[0], n_clusters + 1, highest, total)
         for t in range(min(TILE, n_obs - first)):
             out[first + t] = highest[t] + math.log(total[t])
@@ -122,7 +136,8 @@ def fill_log_masses(prior, data, log_alone, log_weights, params, log_rest, out):
     prior : NamedTuple
     data : ndarray of float64, shape (N, D)
     log_alone : ndarray of float64, shape (N,)
-        Log prior predictive densities log m(x_i).
+        Log prior predictive densities log m(x_i); of an observation that stands for several of the
+        process with the log probability that these are together in the remainder, eq. (7.55).
     log_weights : ndarray of float64, shape (K,)
     params : ndarray of float64, shape (K, P)
     log_rest : float
@@ -134,7 +149,7 @@ def fill_log_masses(prior, data, log_alone, log_weights, params, log_rest, out):
     rows = new_rows()
     tile = begin_tile(prior, data)
     scratch = new_scratch(4)
-    weighted = add_log_weights(params, log_weights)
+    weighted = add_log_weights(prior, params, log_weights)
     table = find_table(prior, weighted)
     log_mass = new_masses(table, n_clusters, 1)
     for first in range(0, n_obs, TILE):
@@ -142,4 +157,5 @@ def fill_log_masses(prior, data, log_alone, log_weights, params, log_rest, out):
         for t in range(min(TILE, n_obs - first)):
             for k in range(n_clusters):
                 out[k, first + t] = log_mass[0, k, t]
-            out[n_clusters, first + t] = log_rest + log_alone[first + t]
+            n_factors = multiplicity(prior, data, first + t)
+            out[n_clusters, first + t] = n_factors * log_rest + log_alone[first + t]

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from pymc_dpsplit.components.multiplicity import multiplicity
 from pymc_dpsplit.components.optional import begin_tile, find_table
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.random import draw_key
@@ -46,17 +47,17 @@ def redraw_labels(target, labels, rng, log_alone, log_weights, log_rest, params)
     n_obs = labels.shape[0]
     log_density = np.empty(n_obs)
     fill_log_mixture(prior, data, log_alone, log_weights, params, -np.inf, log_density)
-    worst = -np.inf
+    # The unbroken remainder holds at most its weight to the power of the multiplicity.
+    log_floor = np.inf
     for i in range(n_obs):
-        worst = max(worst, log_alone[i] - log_density[i])
+        log_most = _LOG_LEFT_OUT - (log_alone[i] - log_density[i])
+        log_floor = min(log_floor, log_most / multiplicity(prior, data, i))
     if opening_mass(target.law, log_weights.shape[0]) == 0.0:
         # A full finite mixture, whose remainder callers may have replaced by a tiny number.
         log_rest = -np.inf
-    log_weights, params = break_remainder(
-        target, rng, log_weights, log_rest, params, _LOG_LEFT_OUT - worst
-    )
+    log_weights, params = break_remainder(target, rng, log_weights, log_rest, params, log_floor)
     n_atoms = log_weights.shape[0]
-    weighted = add_log_weights(params, log_weights)
+    weighted = add_log_weights(prior, params, log_weights)
     rows, chosen = new_rows(), new_rows()
     tile = begin_tile(prior, data)
     scratch = new_scratch(4)

@@ -10,6 +10,13 @@ import xarray as xr
 from pymc.model import Model
 
 from pymc_dpsplit.components.arguments import check_integer
+from pymc_dpsplit.components.component_family import ComponentFamily
+from pymc_dpsplit.components.linear_regression.family import LinearRegression
+from pymc_dpsplit.posterior.density.conditioned_columns import (
+    Conditioned,
+    columns_without_law,
+    conditioned_columns,
+)
 from pymc_dpsplit.posterior.density.feature_laws import (
     CountLaw,
     Density,
@@ -75,10 +82,11 @@ def density(
         Name of the mixture; required if the trace contains several.
     features : int, str or sequence of one or two of them, optional
         Features whose marginal density is computed, as indices or labels of the coordinate; by
-        default the first two.
+        default the first two that have one.
     given : dict, optional
         Feature to value: the density, distribution function and quantiles of a draw are then those
-        given these values of other features.
+        given these values of other features.  The response of a `LinearRegression` has a density
+        given all of its covariates, and given features of other parts of a `Product`.
     grid : array_like, shape (G,), or two of them, optional
         Values of the feature or of each of two, ascending; by default evenly spaced over the range
         of the data with a margin, 500 of one feature and 100 of each of two, or whole numbers.
@@ -146,10 +154,12 @@ def density(
     model = Model.get_context(error_if_none=False) if model is None else model
     shown = plotted_values(idata, name, model, num_samples)
     at_given = given_values(given, features, shown.values)
-    keep = chosen_features(features, at_given, shown.values)
+    mixture = None if is_gaussian(idata, name) else _mixture_of(name, model)
+    lawless = _without_law(mixture, at_given)
+    keep = chosen_features(features, at_given, shown.values, lawless)
     values = values_of(shown, keep)
     names = [name] if keep is None else [feature_names(shown.values)[i] for i in keep]
-    if is_gaussian(idata, name):
+    if mixture is None:
         refuse_shapes(group_of(idata, "posterior"), name, shown.values.shape[1:])
         both = None if keep is None else (*keep, *at_given)
         draws = gaussian_draws(idata, name, both, num_samples)
@@ -159,10 +169,10 @@ def density(
         at: Density = partial(density_at, draws=draws)
         law: FeatureLaw = GaussianLaw(draws)
     else:
-        mixture = _mixture_of(name, model)
         is_whole = [bool(mixture.component.discrete_features(mixture.n_features)[i])
                     for i in keep or (0,)]  # fmt: skip
-        at = _by_model(idata, mixture, model, keep or (0,), at_given, num_samples)
+        given_to = _conditioned(mixture, keep or (0,), at_given, names)
+        at = _by_model(idata, mixture, model, keep or (0,), at_given, given_to, num_samples)
         law = _numerical(at, values[:, 0], is_whole[0])
     grids = _grids(grid, values, is_whole)
     found = _as_dataset(at, law, grids, names, any(is_whole), _checked(probabilities), ci_prob)
@@ -194,31 +204,65 @@ def _mixture_of(name: str, model: Model | None) -> MixtureVariables:
     return mixture
 
 
+def _without_law(mixture: MixtureVariables | None, given: Mapping[int, float]) -> set[int]:
+    if mixture is None:
+        return set()
+    return columns_without_law(mixture.component, tuple(given), mixture.n_features)
+
+
+def _conditioned(
+    mixture: MixtureVariables, keep: tuple[int, ...], given: Mapping[int, float], names: list[str]
+) -> Conditioned:
+    """Refuse features of a family that has a law of whole rows only, given totals or covariates."""
+    found = conditioned_columns(mixture.component, keep, tuple(given), mixture.n_features)
+    if isinstance(found, ComponentFamily):
+        raise ValueError(
+            f"mixture {mixture.name} has no density of {' and '.join(map(repr, names))}, because "
+            f"{_remedy(found)}."
+        )
+    return found
+
+
+def _remedy(family: ComponentFamily) -> str:
+    kind = type(family).__name__
+    if isinstance(family, LinearRegression):
+        return (
+            f"{kind} is a law of the response given its covariates; give the response as features= "
+            "and all of its covariates by given=, or features of other families"
+        )
+    return (
+        f"single columns of {kind} have no law of their own; give features= of other families, "
+        f"and by given= all columns of {kind} or none"
+    )
+
+
 def _by_model(
     idata: xr.DataTree,
     mixture: MixtureVariables,
     model: Any,
     keep: tuple[int, ...],
     given: Mapping[int, float],
+    given_to: Conditioned,
     most: int,
 ) -> Density:
     """Return the density of some features, given others, as a function of points (G, F)."""
     posterior = recorded_posterior(idata, mixture)
     places = spread_places(posterior, most)
-    fixed = np.array(list(given.values()))
 
     def log_density(points: np.ndarray, features: tuple[int, ...]) -> np.ndarray:
         order = np.argsort(features)  # families take features in ascending order
         rows, margin = np.ascontiguousarray(points[:, order]), tuple(sorted(features))
         return log_density_by_model(posterior, mixture, model, rows, places, margin)
 
-    log_given: Any = log_density(fixed[None], tuple(given)) if given else np.zeros(1)
+    alone, fixed = ([given[d] for d in of] for of in (given_to.alone, given_to.jointly))
+    log_given: Any = log_density(np.array([alone]), given_to.alone) if alone else np.zeros(1)
     if not (log_given > _IMPOSSIBLE).all():
         raise ValueError("given holds values of density zero; give possible ones.")
 
     def found(points: np.ndarray) -> np.ndarray:
         rows = np.column_stack([points, np.tile(fixed, (len(points), 1))])
-        density: np.ndarray = np.exp(log_density(rows, (*keep, *given)) - log_given)
+        joint = log_density(rows, (*keep, *given_to.jointly))
+        density: np.ndarray = np.exp(joint - log_given)
         return density
 
     return found

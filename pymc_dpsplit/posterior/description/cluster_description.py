@@ -140,6 +140,42 @@ class ClusterDescription:
             )
         return given
 
+    def covariance(self, parameter: str) -> xr.DataArray:
+        """Return the posterior covariance of the entries of a parameter in each cluster.
+
+        Parameters
+        ----------
+        parameter : str
+            Name of a vector, such as ``"beta"`` of `LinearRegression` or ``"mu"``.
+
+        Returns
+        -------
+        DataArray of float64, shape (R, C, C)
+            Over the draws; the square roots of its diagonals are the standard deviations of
+            `to_dataset`.  The name of the second dimension of entries ends in ``_bis``.
+
+        Raises
+        ------
+        ValueError
+            If the parameter is unknown, a number or a matrix.
+        """
+        (name,) = self.chosen(parameter)
+        values = self.draws[name].transpose("chain", "draw", self.cluster_dim, ...)
+        if values.ndim != 4:
+            vectors = [key for key in self.parameters if self.draws[key].ndim == 4]
+            raise ValueError(
+                f"parameter={name!r} has {values.ndim - 3} dimensions in each cluster, not one; "
+                f"give a vector, of {vectors}."
+            )
+        dim = str(values.dims[-1])
+        gap = (values - values.mean(["chain", "draw"])).to_numpy()
+        found = np.einsum("sdri,sdrj->rij", gap, gap) / (gap.shape[0] * gap.shape[1])
+        coords: dict[str, Any] = {self.cluster_dim: self.size[self.cluster_dim].to_numpy()}
+        if dim in values.coords:
+            coords |= dict.fromkeys((dim, f"{dim}_bis"), values[dim].to_numpy())
+        over = (self.cluster_dim, dim, f"{dim}_bis")
+        return xr.DataArray(found, dims=over, coords=coords, name=name)
+
     def top_words(
         self, n: int = 10, *, relevance: float = 0.6, parameter: str | None = None
     ) -> Any:

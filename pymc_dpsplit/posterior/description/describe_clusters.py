@@ -76,8 +76,9 @@ def describe_clusters(
     -------
     ClusterDescription
         ``to_dataframe()`` and ``to_dataset()`` return summaries, ``draws`` the averages of every
-        draw, for instance for `arviz.plot_forest`, and ``top_words()`` the words of clusters of
-        texts.  Quantities over ``{name}_reference_cluster``:
+        draw, for instance for `arviz.plot_forest`, ``top_words()`` the words of clusters of texts,
+        and ``covariance("beta")`` the posterior covariance of a vector.  Quantities over
+        ``{name}_reference_cluster``:
 
         ``size``
             Number of observations, the same in every draw.
@@ -178,7 +179,9 @@ def _averages(
     membership = np.zeros((len(reference.labels), len(reference.names)))
     found: dict[str, np.ndarray] = {}
     for place, draw in zip(places, draws_of(posterior, mixture, model, places), strict=True):
-        refuse_other_length(reference, mixture.items.number_of(draw.rows), mixture.name)
+        refuse_other_length(
+            reference, mixture.items.number_of_observations(draw.rows), mixture.name
+        )
         draw, labels = with_labels(draw, mixture, None if kept is None else kept[place], rng)
         counts = counts_shared(labels, len(draw.weights), reference)
         membership += shares_of(counts)[labels]

@@ -254,7 +254,7 @@ def _r_hat_problems(table: xr.Dataset, n_draws: int, tune: str) -> list[str]:
     return [
         f"the chains are in different places: R-hat is {listed}; chain {chain} stands apart, with "
         f"a mean {quantity} of {own:.5g} where the others have {rest:.5g}: give {tune}, and if "
-        "they still differ, look at az.plot_trace for chains that never meet."
+        "they still differ, look at dps.plot_trace for chains that never meet."
     ]
 
 
@@ -303,7 +303,7 @@ def _ess_problems(
         ]
     work = 'more work per draw by pm.sample(dpsplit={"iterations": ...})'
     if times_longer > _MOST_TIMES_LONGER:
-        return [f"{short}: the chains hardly move; look at az.plot_trace, and give {work}."]
+        return [f"{short}: the chains hardly move; look at dps.plot_trace, and give {work}."]
     return [f"{short}: give draws={_rounded_up(n_draws * times_longer)}, or {work}."]
 
 

@@ -53,7 +53,7 @@ def doubts_of(
     rows = observed.to_numpy().reshape(len(observed), -1)
     names = _names_of_columns(observed, rows.shape[1])
     return [
-        *_doubts_of_number(posterior, mixture, mixture.items.number_of(rows)),
+        *_doubts_of_number(posterior, mixture, mixture.items.number_of_observations(rows)),
         *_doubts_of_one_cluster(posterior, mixture, model),
         *_doubts_of_columns(rows, names, mixture),
     ]

@@ -12,6 +12,8 @@ from pymc_dpsplit.posterior.partitions.point_partition import point_partition
 from pymc_dpsplit.posterior.partitions.resolve_labels import resolve_labels
 from pymc_dpsplit.posterior.plots.axes import axes_or_new
 from pymc_dpsplit.posterior.plots.cluster_groups import ClusterGroup, cluster_groups
+from pymc_dpsplit.posterior.plots.value_ticks import has_few_values, mark_whole_numbers
+from pymc_dpsplit.posterior.trace.categories import names_of_codes
 from pymc_dpsplit.posterior.trace.features import Feature, feature_names, feature_positions
 from pymc_dpsplit.posterior.trace.groups import choose_mixture, find_shared
 from pymc_dpsplit.posterior.trace.values import mean_values
@@ -21,8 +23,7 @@ _FEATURES_SHOWN, _MOST_FEATURES = 4, 8
 _PANEL = 2.2  # inches
 _BINS = 30
 _MANY = 2_000  # number of points above which they are drawn smaller
-# Columns with few distinct whole numbers, such as zeros and ones, are jittered.
-_FEW_VALUES, _JITTER = 20, 0.25
+_JITTER = 0.25  # of columns with few distinct whole numbers, such as zeros and ones
 
 
 def plot_clusters(
@@ -49,7 +50,8 @@ def plot_clusters(
         As returned by `pm.sample`.
     model : pymc.Model, optional
         The sampled model, by default that of the context.  It is required if no partition is given
-        and the trace has no labels, and for data whose mean depends on other variables.
+        and the trace has no labels, and for data whose mean depends on other variables; it names
+        the categories of columns of strings, of which the trace holds codes.
     var_name : str, optional
         Name of the mixture; required if the trace contains several.
     partition : PointPartition, DataArray or array_like of int, shape (obs,), optional
@@ -130,18 +132,24 @@ def plot_clusters(
     values = shown.values.to_numpy().reshape(len(shown.values), -1)[:, keep or (0,)].astype(float)
     names = [name] if keep is None else [feature_names(shown.values)[i] for i in keep]
     names = [of + shown.suffix for of in names]
+    of_codes = names_of_codes(name, model)
+    codes = [of_codes.get(i) for i in keep or (0,)]
     if len(names) > 2:
-        return _draw_panels(values, names, groups)
+        return _draw_panels(values, names, groups, codes)
     ax = axes_or_new(ax)
     if x is not None:
         _draw_scatter(ax, _jittered(np.column_stack([x, values[:, 0]])), groups)
         ax.set(xlabel=_name_of(over), ylabel=names[0])
+        mark_whole_numbers(ax.yaxis, values[:, 0], codes[0])
     elif len(names) == 1:
         _draw_histogram(ax, values[:, 0], groups)
         ax.set(xlabel=names[0], ylabel="observations")
+        mark_whole_numbers(ax.xaxis, values[:, 0], codes[0])
     else:
         _draw_scatter(ax, _jittered(values), groups)
         ax.set(xlabel=names[0], ylabel=names[1])
+        mark_whole_numbers(ax.xaxis, values[:, 0], codes[0])
+        mark_whole_numbers(ax.yaxis, values[:, 1], codes[1])
     ax.legend(fontsize="small")
     return ax
 
@@ -173,6 +181,8 @@ def _draw_histogram(ax: Any, values: np.ndarray, groups: list[ClusterGroup]) -> 
     parts = [part[np.isfinite(part)] for part in parts]
     colors, labels = [group.color for group in groups], [group.label for group in groups]
     ax.hist(parts, bins=_edges(values), stacked=True, color=colors, label=labels)
+    if has_few_values(values):
+        return  # a rug would repeat the bars, and hide the ticks
     for part, color in zip(parts, colors, strict=True):
         # In axes coordinates, so that the height of the rug does not depend on the counts.
         rug = np.full(len(part), -0.02)
@@ -182,7 +192,7 @@ def _draw_histogram(ax: Any, values: np.ndarray, groups: list[ClusterGroup]) -> 
 def _edges(values: np.ndarray) -> np.ndarray:
     """Return edges of bins, with one bin per value for few distinct whole numbers."""
     known = values[np.isfinite(values)]
-    if _has_few_values(values):
+    if has_few_values(values):
         return np.arange(known.min(), known.max() + 2) - 0.5
     return np.histogram_bin_edges(known, bins=_BINS)
 
@@ -194,7 +204,12 @@ def _draw_scatter(ax: Any, points: np.ndarray, groups: list[ClusterGroup]) -> No
         ax.plot(*shown, ".", color=group.color, markersize=size, label=group.label)
 
 
-def _draw_panels(values: np.ndarray, names: list[str], groups: list[ClusterGroup]) -> np.ndarray:
+def _draw_panels(
+    values: np.ndarray,
+    names: list[str],
+    groups: list[ClusterGroup],
+    codes: list[Sequence[str] | None],
+) -> np.ndarray:
     # Imported here because it takes longer than the rest of the package.
     import matplotlib.pyplot as plt
 
@@ -209,6 +224,9 @@ def _draw_panels(values: np.ndarray, names: list[str], groups: list[ClusterGroup
             _draw_histogram(ax, values[:, i], groups)
         else:
             _draw_scatter(ax, points[:, [j, i]], groups)
+        mark_whole_numbers(ax.xaxis, values[:, j], codes[j])
+        if j < i:
+            mark_whole_numbers(ax.yaxis, values[:, i], codes[i])
         ax.set_xlabel(names[j] if i == n - 1 else "")
         ax.set_ylabel("observations" if i == j == 0 else names[i] if j == 0 else "")
     handles, labels = axes[1, 0].get_legend_handles_labels()
@@ -219,9 +237,4 @@ def _draw_panels(values: np.ndarray, names: list[str], groups: list[ClusterGroup
 def _jittered(values: np.ndarray) -> np.ndarray:
     """Jitter the columns with few distinct whole numbers, with a fixed seed."""
     noise = np.random.default_rng(0).uniform(-_JITTER, _JITTER, values.shape)
-    return values + np.where([_has_few_values(column) for column in values.T], noise, 0.0)
-
-
-def _has_few_values(values: np.ndarray) -> bool:
-    known = np.unique(values[np.isfinite(values)])
-    return len(known) <= _FEW_VALUES and bool((known == np.rint(known)).all())
+    return values + np.where([has_few_values(column) for column in values.T], noise, 0.0)

@@ -9,7 +9,7 @@ from pymc.model import Model
 
 from pymc_dpsplit.posterior.density.density import density, values_of
 from pymc_dpsplit.posterior.plots.axes import axes_or_new
-from pymc_dpsplit.posterior.trace.features import Feature, feature_positions
+from pymc_dpsplit.posterior.trace.features import Feature, feature_names, feature_positions
 from pymc_dpsplit.posterior.trace.groups import choose_mixture, find_shared
 from pymc_dpsplit.posterior.trace.values import plotted_values
 
@@ -50,7 +50,7 @@ def plot_density(
         Name of the mixture; required if the trace contains several.
     features : int, str or sequence of one or two of them, optional
         Features whose marginal density is plotted, as indices or labels of the coordinate; by
-        default the first two, or the first if one of these has whole numbers.
+        default the first two that have a density, or the first if one of these has whole numbers.
     num_samples : int
         Largest number of draws to use, evenly spaced over all chains.
     ci_prob : float, optional
@@ -99,13 +99,16 @@ def plot_density(
         ci_prob=ci_prob,
     )  # fmt: skip
     shown = plotted_values(idata, name, model, num_samples)
+    labels = [found[dim].attrs["feature"] for dim in found["density"].dims[:-1]]
     keep = feature_positions(features, shown.values, default=2, most=2)
+    if features is None and keep is not None:
+        keep = tuple(feature_names(shown.values).index(label) for label in labels)
     values = values_of(shown, keep)
-    labels = [found[dim].attrs["feature"] + shown.suffix for dim in found["density"].dims[:-1]]
+    labels = [label + shown.suffix for label in labels]
     if len(labels) == 2 and found.attrs["is_discrete"]:
-        if features is None:
+        if features is None and keep is not None:
             return plot_density(
-                idata, model=model, var_name=name, features=0, num_samples=num_samples,
+                idata, model=model, var_name=name, features=keep[0], num_samples=num_samples,
                 ci_prob=ci_prob, ax=ax,
             )  # fmt: skip
         raise ValueError(

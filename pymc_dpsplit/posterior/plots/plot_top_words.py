@@ -77,7 +77,8 @@ def plot_top_words(
         ax.set_yticks(np.arange(n), words.to_numpy()[:, r], fontsize="small")
         ax.invert_yaxis()
         ax.set_title(title, fontsize="small")
-    axes[0].set_xlabel(f"probability, mean and {100 * shown.ci_prob:.0f} % interval", loc="left")
+    of = f"probability, mean and {100 * shown.ci_prob:.0f} % interval"
+    axes[0].figure.supxlabel(of, fontsize="small")
     return axes
 
 

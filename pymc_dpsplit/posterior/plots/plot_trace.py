@@ -4,24 +4,35 @@ from typing import Any
 
 import arviz_plots
 import xarray as xr
+from pymc.model import Model
 
 from pymc_dpsplit.posterior.diagnostics.invariants import invariant_quantities
+from pymc_dpsplit.posterior.diagnostics.probes import probe_densities
 from pymc_dpsplit.posterior.trace.groups import choose_mixture, group_of, mixture_names
 
 
-def plot_trace(idata: xr.DataTree, *, var_name: str | None = None, **options: Any) -> Any:
+def plot_trace(
+    idata: xr.DataTree,
+    *,
+    model: Model | None = None,
+    var_name: str | None = None,
+    **options: Any,
+) -> Any:
     """Plot the draws of each chain against their number, for label-invariant quantities.
 
     `arviz.plot_trace` of a trace has one panel for each parameter of each numbered cluster, most of
     which are empty in some draws and refer to different clusters in others.  This figure has panels
     for the quantities that `diagnose` judges: scalars such as alpha, the entry that mixes worst of
     each array without clusters, and of the mixture the number of clusters, the weight of new
-    clusters, the entropy of the partition and the log joint density.
+    clusters, the entropy of the partition, the log joint density and, where the model or the trace
+    gives it, the log predictive density at five rows.
 
     Parameters
     ----------
     idata : DataTree
         As returned by `pm.sample`.
+    model : pymc.Model, optional
+        The sampled model, by default that of the context; for the log predictive density.
     var_name : str, optional
         Name of the mixture; required if the trace contains several.
     **options : object
@@ -50,7 +61,10 @@ def plot_trace(idata: xr.DataTree, *, var_name: str | None = None, **options: An
     ['x_n_clusters', 'x_new_weight', 'x_entropy', 'x_log_joint']
     """
     name = choose_mixture(idata, var_name)
+    model = Model.get_context(error_if_none=False) if model is None else model
     posterior, stats = group_of(idata, "posterior"), group_of(idata, "sample_stats")
     shown = invariant_quantities(posterior, stats, name, mixture_names(idata))
+    probes = probe_densities(idata, name, model)
+    shown = shown if probes is None else shown.merge(probes)
     plots: Any = arviz_plots  # it has no type annotations
     return plots.plot_trace(xr.DataTree.from_dict({"posterior": shown}), **options)

@@ -15,9 +15,9 @@ from pymc_dpsplit.moves.patterns import patterns_of
 from pymc_dpsplit.posterior.prediction.row_masses import Group, log_density_left_out, masses_of
 from pymc_dpsplit.posterior.trace.draws import MixtureDraw, draws_of, recorded_posterior
 from pymc_dpsplit.posterior.trace.labels import (
+    items_in,
     mixture_in,
     model_given,
-    observations_in,
     refuse_other_data,
 )
 from pymc_dpsplit.posterior.trace.members import recorded_labels, with_labels
@@ -62,7 +62,8 @@ def loo(
     arviz_stats.ELPDData
         As from `arviz.loo` with ``pointwise=True``: ``elpd``, ``se`` and, for each observation,
         ``elpd_i`` and ``pareto_k``; `arviz.compare` takes it.  Rows without any observed entry are
-        left out.  With ``groups=`` or ``counts=`` an observation is a group of rows.
+        left out.  With ``groups=`` or ``counts=`` an observation is a group of rows; with
+        ``labels=`` the rows of a known label, and that they are together, or one other row.
 
     Raises
     ------
@@ -156,7 +157,7 @@ def over_observations(
     found: np.ndarray, posterior: xr.Dataset, mixture: MixtureVariables, model: Model
 ) -> xr.DataArray:
     """Name the dimensions of an array (chain, draw, N) as in the posterior and the model."""
-    dim, coord = observations_in(model, mixture)
+    dim, coord = items_in(model, mixture)
     coords: dict[str, Any] = {key: posterior.coords[key] for key in ("chain", "draw")}
     coords |= {} if coord is None else {dim: coord}
     return xr.DataArray(found, dims=("chain", "draw", dim), coords=coords, name=mixture.name)
@@ -180,6 +181,7 @@ def _densities(
     """Yield indices (m,) and left-out log densities (m,) of blocks of the observations."""
     n_recorded = len(draw.weights)
     labelled, labels = with_labels(draw, mixture, labels, rng)
+    labels = mixture.items.of_recorded(labels, "idata")
     n_members = np.bincount(labels, minlength=len(labelled.weights))
     # Atoms of the remainder that got observations are a part of it in `draw.remainder`.
     empty = labelled.weights[:n_recorded][n_members[:n_recorded] == 0].sum()
@@ -189,10 +191,10 @@ def _densities(
     whole, centre = labelled._replace(remainder=1.0), column_centres(draw.rows)
     if mixture.items.shared is not None:
         law = whole.weights, whole.remainder, whole.parameters, whole.values
-        everyone = np.arange(len(labels))
-        masses = log_masses(mixture.items, rows, *law, centre)
+        masses = log_masses(mixture.items, rows, *law, centre, draw.law.strength, draw.law.discount)
         known = masses, labelled.weights, n_members, unseen, labels
-        yield everyone, log_density_left_out(*known)
+        sizes = mixture.items.shared.multiplicities
+        yield np.arange(len(labels)), log_density_left_out(*known, sizes)
         return
     for where, masses in masses_of(whole, mixture.component, groups, centre):
         known = masses, labelled.weights, n_members, unseen, labels[where]

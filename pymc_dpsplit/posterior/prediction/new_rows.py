@@ -10,6 +10,7 @@ from pymc.model import Model
 from pymc_dpsplit.components.arguments import rows_of
 from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.components.linear_regression.family import LinearRegression
+from pymc_dpsplit.components.margins import as_new_rows
 from pymc_dpsplit.variables import MixtureVariables
 
 _DIM = "new_row"
@@ -82,7 +83,7 @@ def read_new(new: Any, mixture: MixtureVariables, model: Model, covariates: Any)
         values = rows_of(ordered, mixture.component.row_ndim, may_miss=True)
         if isinstance(mixture.component, LinearRegression) and covariates is not None:
             values = mixture.component.joined(covariates, values)
-        component.validate_rows(values)
+        values = as_new_rows(component, values)
     except ValueError as error:
         # The checks are those of `observed`, whose name is in their messages.
         raise ValueError(str(error).replace("observed", "new")) from None

@@ -51,14 +51,15 @@ def predict(
     Each draw of a trace is a mixture with a remainder, under which the density of a row has a
     closed form.  Each row is treated separately: probabilities are posterior averages given the
     data and the row itself [1]_.  For a mixture of regressions, the responses to new covariates are
-    predicted.
+    predicted, for a profile regression those of rows with all other columns.
 
     Parameters
     ----------
     idata : DataTree
         As returned by ``pm.sample``, or loaded from disk.
     new : array-like or frame, shape (M,) or (M, D), optional
-        Rows on the scale of the observations.  Missing entries (NaN) are integrated out.  If the
+        Rows on the scale of the observations.  Missing entries (NaN) are integrated out; in a
+        `Product` also a whole `Multinomial` part, or the response of a `LinearRegression`.  If the
         features of the model have coordinates, columns of frames and coordinates of xarray are
         reordered to match them.  For a mixture of ``y - mean`` give rows less their mean.
     model : pymc.Model, optional
@@ -69,7 +70,9 @@ def predict(
         For a mixture of `LinearRegression`, or of a `Component` that was declared with a dict of
         covariates: other rows of the same.  Without `new`, covariates to predict responses for.
         With `new`, those of the new rows, which are responses if the mixture was declared with
-        covariates: the density is that of a response given its covariates.
+        covariates: the density is that of a response given its covariates.  For a `Product` with a
+        part `LinearRegression` (a profile regression) columns by name or an array (M, D - 1):
+        covariates and all columns of other parts, which may have missing entries; not the response.
     partition : PointPartition, DataArray or array_like of int, shape (N,), optional
         Reference clusters of the observations, as from `point_partition`, `find_map` or
         `dp_means`.
@@ -103,6 +106,9 @@ def predict(
         ``response``, also over ``sample``
             A response drawn under each draw, for instance for intervals,
             ``found["response"].quantile([0.05, 0.95], "sample")``.
+        ``effective_draws``
+            Of a `Product`, whose rows tell about their clusters: all these are given the row, and
+            draws count by the density of its other columns.
 
     Raises
     ------
@@ -118,7 +124,7 @@ def predict(
 
     References
     ----------
-    .. [1] docs/method.md, eqs. (11.1) to (11.4), (11.12) and (11.13).
+    .. [1] docs/method.md, eqs. (11.1) to (11.4) and (11.12) to (11.15).
 
     Examples
     --------
@@ -166,7 +172,9 @@ def predict(
         n_recorded = len(draw.weights)
         shares = np.zeros((n_recorded, 0))
         if reference is not None:
-            refuse_other_length(reference, mixture.items.number_of(draw.rows), mixture.name)
+            refuse_other_length(
+                reference, mixture.items.number_of_observations(draw.rows), mixture.name
+            )
             labels = None if kept is None else kept[place]
             draw, labels = with_labels(draw, mixture, labels, rng)
             shares = shares_of(counts_shared(labels, len(draw.weights), reference))

@@ -1,11 +1,12 @@
-"""Responses of a mixture of regressions to new covariates; docs/method.md, eq. (11.12)-(11.13)."""
+"""Responses of a mixture of regressions to new covariates; docs/method.md, (11.12) to (11.15)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 import xarray as xr
 from pymc.model import Model
+from scipy.special import logsumexp
 
 from pymc_dpsplit.components.linear_regression.family import LinearRegression
 from pymc_dpsplit.posterior.prediction.new_rows import (
@@ -13,6 +14,13 @@ from pymc_dpsplit.posterior.prediction.new_rows import (
     feature_names_of,
     row_labels,
 )
+from pymc_dpsplit.posterior.prediction.profiles import (
+    Profiles,
+    number_of_rows,
+    read_profiles,
+    regressions_in,
+)
+from pymc_dpsplit.posterior.prediction.response_moments import ResponseMoments
 from pymc_dpsplit.posterior.trace.draws import MixtureDraw, draws_of
 from pymc_dpsplit.variables import MixtureVariables
 
@@ -26,31 +34,37 @@ def responses_to(
     rng: np.random.Generator,
 ) -> xr.Dataset:
     """Return moments of the responses, and a response of each draw; see `predict`."""
-    features = feature_names_of(mixture, model)
-    own = _with_covariates(mixture, covariates, None if features is None else features[:-1])
-    n_rows = len(next(iter(covariates.values())) if isinstance(covariates, Mapping) else covariates)
+    profiles = None
+    if covariates is not None and regressions_in(mixture.component):
+        profiles = read_profiles(covariates, mixture, model)
+        own: Any = profiles.regression
+    else:
+        features = feature_names_of(mixture, model)
+        own = _with_covariates(mixture, covariates, None if features is None else features[:-1])
+    n_rows = number_of_rows(covariates)
     shape = (n_rows, mixture.n_features) if own.row_ndim else (n_rows,)
     response = np.empty((len(places), *shape))
-    sums = np.zeros((2, *shape))
-    origin: Any = None
-    is_known = isinstance(own, LinearRegression)
-    draws = draws_of(posterior, mixture, model, places)
-    for out, draw in zip(response, draws, strict=True):
-        out[:] = _drawn(own, draw, n_rows, rng)
-        mean, variance = moments_of(own, draw) if is_known else (out, np.zeros(shape))
-        origin = mean.copy() if origin is None else origin
-        sums += mean - origin, variance + (mean - origin) ** 2
-    gap, square = sums / len(places)
+    log_density = np.zeros((len(places), 1 if profiles is None else n_rows))
+    moments = ResponseMoments(shape)
+    draws = _draws(profiles, draws_of(posterior, mixture, model, places), n_rows)
+    for out, of_rows, (draw, log_masses) in zip(response, log_density, draws, strict=True):
+        total = logsumexp(log_masses, axis=0)
+        shares = np.exp(log_masses - np.where(np.isfinite(total), total, 0.0))
+        if profiles is not None:
+            of_rows[:] = total
+        out[:] = _drawn(own, draw, shares, rng)
+        is_known = isinstance(own, LinearRegression)
+        mean, variance = moments_of(own, draw, shares) if is_known else (out, np.zeros(shape))
+        moments.add(of_rows, mean, variance)
     dim, coords = row_labels(covariates)
     over = (dim, *[f"{mixture.name}_feature"] * own.row_ndim)
-    return xr.Dataset(
-        {
-            "response_mean": (over, origin + gap),
-            "response_sd": (over, np.sqrt(square - gap**2)),
-            "response": (("sample", *over), response),
-        },
-        coords=coords,
-    )
+    found = {"response_mean": (over, moments.mean), "response_sd": (over, moments.sd)}
+    if profiles is not None:
+        _refuse_impossible(log_density)
+        _resample(response, log_density, rng)
+        found["effective_draws"] = over, moments.effective_draws
+    found["response"] = ("sample", *over), response
+    return xr.Dataset(found, coords=coords)
 
 
 def _with_covariates(mixture: MixtureVariables, covariates: Any, names: Any) -> Any:
@@ -67,20 +81,36 @@ def _with_covariates(mixture: MixtureVariables, covariates: Any, names: Any) -> 
     return component.with_covariates(covariates, names)
 
 
-def moments_of(own: LinearRegression, draw: MixtureDraw) -> tuple[np.ndarray, np.ndarray]:
+def _draws(
+    profiles: Profiles | None, draws: Iterable[MixtureDraw], n_rows: int
+) -> Iterator[tuple[MixtureDraw, np.ndarray]]:
+    """Yield draws, and the log masses (K + 1, M) of the clusters and of the remainder."""
+    if profiles is not None:
+        yield from profiles.draws(draws)
+        return
+    for draw in draws:
+        with np.errstate(divide="ignore"):
+            log_weights = np.log(np.append(draw.weights, draw.remainder))
+        yield draw, np.broadcast_to(log_weights[:, None], (len(log_weights), n_rows))
+
+
+def moments_of(
+    own: LinearRegression, draw: MixtureDraw, shares: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Return mean and variance (M,) of the responses under one draw, eq. (11.12)."""
     base_mean, base_variance = own.base_moments(draw.values)
-    weights = np.append(draw.weights, draw.remainder)
     means = np.vstack([own.fitted(draw.parameters["beta"]), base_mean])
-    mean = weights @ means
-    within = draw.weights @ draw.parameters["sigma"] ** 2 + draw.remainder * base_variance
-    return mean, within + weights @ (means - mean) ** 2
+    mean = (shares * means).sum(0)
+    within = draw.parameters["sigma"] ** 2 @ shares[:-1]
+    # The product of a share that underflows and an infinite variance is infinite, too.
+    new = np.where(np.isinf(base_variance), np.inf, shares[-1] * base_variance)
+    return mean, within + new + (shares * (means - mean) ** 2).sum(0)
 
 
-def _drawn(own: Any, draw: MixtureDraw, n_rows: int, rng: np.random.Generator) -> np.ndarray:
+def _drawn(own: Any, draw: MixtureDraw, shares: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Draw a response (M,) to each row, each from a cluster of its own choice."""
-    weights = np.append(draw.weights, draw.remainder)
-    labels = rng.choice(len(weights), size=n_rows, p=weights / weights.sum())
+    upto = np.cumsum(shares, axis=0)
+    labels = (upto[:-1] <= upto[-1] * rng.random(shares.shape[1])).sum(0)
     is_new = labels == len(draw.weights)
     # Rows are predicted one by one: no two of them share a new cluster.
     labels[is_new] = len(draw.weights) + np.arange(is_new.sum())
@@ -90,3 +120,22 @@ def _drawn(own: Any, draw: MixtureDraw, n_rows: int, rng: np.random.Generator) -
     }
     drawn: np.ndarray = own.draw_rows(rng, parameters, labels)
     return drawn
+
+
+def _refuse_impossible(log_density: np.ndarray) -> None:
+    impossible = np.flatnonzero(np.isneginf(log_density).all(0))
+    if len(impossible):
+        raise ValueError(
+            f"covariates have density zero in row {impossible[0]}; leave that row out, or mark "
+            "what is doubtful as missing."
+        )
+
+
+def _resample(response: np.ndarray, log_density: np.ndarray, rng: np.random.Generator) -> None:
+    """Replace responses (S, M) by systematic samples, draws weighted by the density of the row."""
+    n_draws = len(response)
+    for drawn, log_weight in zip(response.T, log_density.T, strict=True):
+        upto = np.cumsum(np.exp(log_weight - log_weight.max()))
+        steps = (np.arange(n_draws) + rng.random()) / n_draws
+        at = np.searchsorted(upto, steps * upto[-1], side="right")
+        drawn[:] = drawn[np.minimum(at, n_draws - 1)]

@@ -61,6 +61,7 @@ def log_density_left_out(
     n_members: np.ndarray,
     unseen: float,
     labels: np.ndarray,
+    multiplicities: np.ndarray | float = 1.0,
 ) -> np.ndarray:
     """Return the log density of observations under what the others of a draw know, eq. (11.10).
 
@@ -75,6 +76,8 @@ def log_density_left_out(
         Weight of everything that is not an atom with observations.
     labels : ndarray of int64, shape (m,)
         Atoms of the observations.
+    multiplicities : ndarray of int64, shape (m,), or 1
+        How many observations of the process each stands for.
 
     Returns
     -------
@@ -84,6 +87,7 @@ def log_density_left_out(
     log_masses[:-1][n_members == 0] = -np.inf
     log_masses[labels[alone], ..., np.flatnonzero(alone)] = -np.inf
     with np.errstate(divide="ignore"):
-        log_masses[-1] += np.log(unseen + np.where(alone, weights[labels], 0.0))
+        log_unseen = np.log(unseen + np.where(alone, weights[labels], 0.0))
+        log_masses[-1] += multiplicities * log_unseen
     found: np.ndarray = logsumexp(log_masses, axis=0)
     return found

@@ -1,6 +1,6 @@
 """Selection of features of a mixture by the user, and their names."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -110,12 +110,18 @@ def given_values(
 
 
 def chosen_features(
-    features: Feature | Sequence[Feature] | None, given: Mapping[int, float], values: xr.DataArray
+    features: Feature | Sequence[Feature] | None,
+    given: Mapping[int, float],
+    values: xr.DataArray,
+    lawless: Collection[int] = (),
 ) -> tuple[int, ...] | None:
-    """Return the indices of one or two features, by default the first that are not given."""
-    if features is None and given:
+    """Return the indices of one or two features.
+
+    By default these are the first that are not given and, if there are any, not `lawless`.
+    """
+    if features is None and (given or lawless):
         others = [d for d in range(values.shape[1]) if d not in given]
-        return tuple(others[:2])
+        return tuple([d for d in others if d not in lawless][:2] or others[:2])
     return feature_positions(features, values, default=2, most=2)
 
 

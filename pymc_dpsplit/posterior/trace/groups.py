@@ -145,10 +145,13 @@ class SharedInTrace(NamedTuple):
         Group 0 .. G - 1 of each row; None if every row is a group of its own.
     counts : ndarray of int, shape (N,), optional
         Number of rows that each stands for; None if that is one.
+    known : ndarray of int, shape (N,), optional
+        Known labels of the rows, -1 for unknown; None if all are.
     """
 
     group_of_row: np.ndarray | None
     counts: np.ndarray | None
+    known: np.ndarray | None = None
 
     @property
     def are_rows_alike(self) -> bool:
@@ -171,7 +174,7 @@ def find_shared(idata: xr.DataTree | xr.Dataset, name: str) -> SharedInTrace:
     SharedInTrace
     """
     held = find_group(idata, "constant_data")
-    keys = f"{name}_group_of_row", f"{name}_counts"
+    keys = f"{name}_group_of_row", f"{name}_counts", f"{name}_known_labels"
     found = (held[key].to_numpy() if held is not None and key in held else None for key in keys)
     return SharedInTrace(*found)
 

@@ -78,9 +78,9 @@ def sample_labels(
     -------
     DataArray of int, shape (chain, draw, N)
         Of the smallest integer dtype; (chain, draw, G) over ``{name}_group`` if the mixture has
-        ``groups=``.  If labels are redrawn or variables of the model, label
-        ``k`` below ``{name}_n_clusters`` refers to row ``k`` of weights and parameters.  The
-        numbering of labels recorded by ``keep_labels`` is arbitrary.
+        ``groups=``, and that of all rows if it has ``labels=``.  If labels are redrawn or
+        variables of the model, label ``k`` below ``{name}_n_clusters`` refers to row ``k`` of
+        weights and parameters.  The numbering of labels recorded by ``keep_labels`` is arbitrary.
 
     Raises
     ------
@@ -171,6 +171,17 @@ def mixture_in(model: Model, var_name: str | None) -> MixtureVariables:
     return mixtures[var_name]
 
 
+def items_in(model: Model, mixture: MixtureVariables) -> tuple[str, np.ndarray | None]:
+    """Return the dimension of what has a density of its own, and its coordinate or None.
+
+    With known labels these are the rows of a label together, and each other row.
+    """
+    items = mixture.items
+    if items.shared is None or not items.depends_on_law:
+        return observations_in(model, mixture)
+    return f"{mixture.name}_item", np.asarray(items.shared.item_names)
+
+
 def observations_in(model: Model, mixture: MixtureVariables) -> tuple[str, np.ndarray | None]:
     """Return the name of the dimension of rows or groups, and its coordinate or None."""
     shared = mixture.items.shared
@@ -209,7 +220,7 @@ def refuse_other_data(
     node: Any = mixture.rv.owner
     declared = mixture.measure["labels"].type.shape[0] if mixture.is_labelled else None
     shared = mixture.items.shared
-    declared = declared if shared is None else shared.n_groups
+    declared = declared if shared is None else shared.n_observations
     n_rows = int(node.inputs[1].eval()) if declared is None else declared
     if n_found != n_rows:
         raise ValueError(
@@ -231,8 +242,9 @@ def _refuse_other_groups(
     known: SharedInTrace = SharedInTrace(None, None)
     if shared is not None:
         group_of_row = None if shared.names is None else shared.group_of_row
-        known = SharedInTrace(group_of_row, shared.counts if shared.has_counts else None)
-    for argument, own, other in zip(("groups", "counts"), found, known, strict=True):
+        counts = shared.counts if shared.has_counts else None
+        known = SharedInTrace(group_of_row, counts, shared.known)
+    for argument, own, other in zip(("groups", "counts", "labels"), found, known, strict=True):
         # The group constant_data may have been dropped together with the data.
         is_absent = own is None and not is_whole
         are_equal = (own is None) == (other is None) and np.array_equal(own, other)  # type: ignore[arg-type]
@@ -245,7 +257,9 @@ def _refuse_other_groups(
 
 def _differ(recorded: np.ndarray, mixture: MixtureVariables) -> bool:
     """Whether complete data without a mean are others than a trace records."""
-    is_plain = not set(mixture.rv.owner.op.extras) and mixture.unobserved is None
+    # Rows that hold their covariates are data as they are.
+    varying = set(mixture.rv.owner.op.extras) - {"covariates"}
+    is_plain = not varying and mixture.unobserved is None
     known = values_of(mixture.data) if is_plain else None
     if not isinstance(known, np.ndarray) or recorded.dtype.kind not in "fiub":
         return False
@@ -296,7 +310,7 @@ def redraw(draw: MixtureDraw, mixture: MixtureVariables, rng: np.random.Generato
             f"discount is {draw.law.discount:g} in a draw of idata, so labels given the stored "
             f"clusters need too many other atoms; {remedy}."
         ) from None
-    return Redrawn(labels, log_weights, params, shift)
+    return Redrawn(items.recorded(labels), log_weights, params, shift)
 
 
 def refuse_too_many_atoms(law: PartitionLaw, remedy: str) -> None:
