@@ -26,6 +26,7 @@ from tests.support.partitions import enumerate_partitions
 from tests.support.quadrature import Grid, fixed, grid_of, log_joint, table_of
 from tests.support.quick import slow_unless
 from tests.support.runs import draws_of, labels_test, run, scalar_test
+from tests.support.shared_labels import keeps_together
 from tests.support.statistics import LEVEL, combine, mean_test
 
 N = 5
@@ -110,15 +111,21 @@ def declared(name: str, grid: Grid) -> Any:
     return pm.Beta(name, 2.0, 3.0) if name == "discount" else pm.Gamma(name, 2.0, 1.0)
 
 
-def p_value(name: str, family: str = "Normal", n_draws: int = 1200, **options: Any) -> float:
+def p_value(
+    name: str, family: str = "Normal", n_draws: int = 1200, known: Any = None, **options: Any
+) -> float:
     """P-value of the partition and of what determines its law, if it varies."""
     case = CASES[name]
     joint = exact_joint(name, family)
+    if known is not None:
+        joint = joint * keeps_together(np.array(known))
+        joint /= joint.sum()
     rows = rows_of(family)
     with pm.Model():
         observed = rows[:, 0] if family == "Normal" else rows
         numbers = [declared(*number) for number in (case.first, case.second)]
-        case.declare(*numbers, component_of(family, rows.shape[1]), observed=observed)
+        component = component_of(family, rows.shape[1])
+        case.declare(*numbers, component, observed=observed, labels=known)
         idata = run(n_draws, **options)
     found = [labels_test(idata, "x", joint.sum(axis=(0, 1)))]
     for axis, (key, grid) in enumerate((case.first, case.second)):
@@ -154,6 +161,37 @@ def test_terms_that_nuts_sees_are_exact(name: str, monkeypatch: pytest.MonkeyPat
 
 def nothing_to_move(*_: Any) -> list[Any]:
     return []
+
+
+# --- with known labels ----------------------------------------------------------------------
+
+# Labels of two rows, and of three.
+_KNOWN = {"two": [4, -1, 4, -1, -1], "three": [0, 1, -1, 0, 0]}
+_WITH_LABELS = ("Pitman-Yor, discount too", "finite")
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    slow_unless(
+        [("Pitman-Yor, discount too", "two")].__contains__,
+        [(name, known) for name in _WITH_LABELS for known in _KNOWN],
+    ),
+)
+def test_law_is_exact_with_known_labels(name: str, known: str) -> None:
+    assert p_value(name, known=_KNOWN[known]) > LEVEL
+
+
+@pytest.mark.slow
+@pytest.mark.control
+def test_known_labels_without_the_discount_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The step takes a number in the place of the discount that the model declares."""
+    honest = CASES["Pitman-Yor"]
+
+    def declare(alpha: Any, _: Any, family: Any, **options: Any) -> Any:
+        return dps.DPMixture("x", alpha, family, **options)
+
+    monkeypatch.setitem(CASES, "Pitman-Yor", honest._replace(declare=declare))
+    assert p_value("Pitman-Yor", known=_KNOWN["two"]) < LEVEL
 
 
 # --- controls -----------------------------------------------------------------------------
@@ -202,6 +240,8 @@ def sizes_left_out(law: PartitionLaw, sizes: np.ndarray) -> float:
 def test_wrong_move_is_caught(
     name: str, function: Any, broken: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Kernels move the strength of a process otherwise, see `test_moved_strength`.
+    monkeypatch.setattr("pymc_dpsplit.variables.concentration.density_by_address", lambda *_: None)
     target = f"pymc_dpsplit.step.concentration_move.{function.__name__}"
     monkeypatch.setattr(target, broken)
     assert p_value(name) < LEVEL
