@@ -19,7 +19,7 @@ _OPTIONS = {"draws": 600, "tune": 400, "chains": 4, "cores": 1, "random_seed": 1
 def _rate(observed: np.ndarray, by_nuts_alone: bool) -> float:
     """Effective draws of alpha ~ Gamma(2, 4) per second of sampling, tuning included."""
     family = dps.MvNormal if observed.ndim > 1 else dps.Normal
-    unseen = mock.patch("pymc_dpsplit.step.dp_split_merge.concentration_to_move", return_value=None)
+    unseen = mock.patch("pymc_dpsplit.step.dp_split_merge.concentrations_to_move", return_value=[])
     with pm.Model(), unseen if by_nuts_alone else nullcontext():
         alpha = pm.Gamma("alpha", 2.0, 4.0)
         dps.DPMixture("x", alpha, family.from_data(observed), observed=observed)

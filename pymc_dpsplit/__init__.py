@@ -25,7 +25,8 @@ from pymc_dpsplit.components.normal_known_sigma import NormalKnownSigma
 from pymc_dpsplit.components.poisson import Poisson
 from pymc_dpsplit.components.product import Product
 from pymc_dpsplit.components.spherical_normal import SphericalNormal
-from pymc_dpsplit.mixture import DPMixture
+from pymc_dpsplit.mixture.dp_mixture import DPMixture
+from pymc_dpsplit.mixture.finite_dirichlet import FiniteMixture
 from pymc_dpsplit.pymc_component.component import Component
 from pymc_dpsplit.pymc_hooks import (
     convergence,
@@ -84,6 +85,7 @@ __all__ = [
     "DPSplitMerge",
     "DiagNormal",
     "Exponential",
+    "FiniteMixture",
     "Gamma",
     "HDPTopics",
     "HDPTopicsStep",

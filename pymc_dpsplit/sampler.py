@@ -11,6 +11,7 @@ import numpy as np
 
 from pymc_dpsplit.components.nonconjugate.compiled_prior import CompiledPrior, keep_parameters
 from pymc_dpsplit.moves.cluster_order import cluster_order
+from pymc_dpsplit.moves.collapsed.scan import collapsed_sweep
 from pymc_dpsplit.moves.conjugate import CONJUGATE
 from pymc_dpsplit.moves.family_moves import FamilyMoves, KernelForm
 from pymc_dpsplit.moves.measure import draw_measure, no_atoms
@@ -87,12 +88,15 @@ class Measure(NamedTuple):
     params : ndarray of float64, shape (K, P)
     rank : ndarray of int64, shape (K,)
         Row of each cluster of the chain in this order.
+    sum_log_weights : float
+        Finite also where weights underflow.
     """
 
     weights: np.ndarray
     log_rest: float
     params: np.ndarray
     rank: np.ndarray
+    sum_log_weights: float
 
 
 def start(target: Target, rng: np.random.Generator, n_start: int | None = None) -> ChainState:
@@ -251,7 +255,10 @@ def advance(
         return ChainState(labels, stats), acceptance_counts
     atoms = no_atoms(target.prior)
     for _ in range(1 if kernel_name == GREEDY else schedule.n_iterations):
-        stats, atoms = threaded_sweep(target, labels, stats, rng, atoms, pool)
+        if moves.is_conjugate and not breaks_sticks(target.law, len(labels)):
+            stats = collapsed_sweep(target, labels, stats, rng)
+        else:
+            stats, atoms = threaded_sweep(target, labels, stats, rng, atoms, pool)
         stats = form.finish(target, labels, stats, rng, schedule, acceptance_counts, pool)
         if schedule.strength.address != 0:
             target = move_strength(target, stats, atoms, schedule.strength, rng)
@@ -276,4 +283,5 @@ def measure(target: Target, state: ChainState, rng: np.random.Generator) -> Meas
     )
     by_weight = np.argsort(-log_weights, kind="stable")
     rank = np.argsort(by_weight)
-    return Measure(np.exp(log_weights[by_weight]), log_rest, params[by_weight], rank)
+    weights, total = np.exp(log_weights[by_weight]), float(log_weights.sum())
+    return Measure(weights, log_rest, params[by_weight], rank, total)

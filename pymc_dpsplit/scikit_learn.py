@@ -13,7 +13,7 @@ import xarray as xr
 from pymc_dpsplit.components.arguments import check_integer, real_scalar, shown
 from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.components.mv_normal.family import MvNormal
-from pymc_dpsplit.mixture import DPMixture
+from pymc_dpsplit.mixture.dp_mixture import DPMixture
 from pymc_dpsplit.moves.forward import draw_labelled_rows
 from pymc_dpsplit.posterior.partitions.point_partition import point_partition
 from pymc_dpsplit.posterior.prediction.predict import predict

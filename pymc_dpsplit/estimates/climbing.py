@@ -1,4 +1,4 @@
-"""MAP-DPM from one starting partition: alternating maximisation over labels and concentration."""
+"""MAP-DPM from one starting partition: alternating maximisation over labels and the law."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -8,21 +8,18 @@ import numpy as np
 from pymc_dpsplit import sampler
 from pymc_dpsplit.moves.collapsed.conditional_modes import LEAST_GAIN, climb_by_rows, merge_gains
 from pymc_dpsplit.moves.partition import log_joint
-from pymc_dpsplit.moves.partition_law import (
-    dirichlet_process,
-    log_number_factor,
-)
+from pymc_dpsplit.moves.partition_law import PartitionLaw, is_possible, log_probability
 
-# Maps the value of the variable that determines alpha to its log prior density and alpha.
-AlphaPrior = Callable[[float], tuple[float, float]]
+# Maps the value of the variable that determines the law to its log prior density and the law.
+LawPrior = Callable[[float], tuple[float, PartitionLaw]]
 
 # Distances from the present value at which the mode of the concentration is searched: on the scale
 # of the variable, usually the logarithm of alpha, or alpha itself.
 _STEPS = np.concatenate((np.linspace(0.0, 5.0, 51)[1:], np.geomspace(6.0, 1000.0, 30)))
 _REFINEMENTS = 6
-# Above this alpha, differences of log gamma functions are dominated by rounding.
+# Above this strength, differences of log gamma functions are dominated by rounding.
 _LARGEST = 1e12
-# Relative change of alpha below which it has converged.
+# Relative change of strength and discount below which they have converged.
 _SETTLED = 1e-5
 
 
@@ -33,17 +30,17 @@ class Summit(NamedTuple):
     ----------
     state : ChainState
     value : float
-        Value of the variable that determines alpha; alpha itself if it is fixed.
-    alpha : float
+        Value of the variable that determines the law; not used if that is fixed.
+    law : PartitionLaw
     path : ndarray of float64, shape (T,)
         The objective, eq. (12.2), after each iteration; it does not decrease.
     has_settled : bool
-        Whether the last iteration moved no observation, merged no clusters and kept alpha.
+        Whether the last iteration moved no observation, merged no clusters and kept the law.
     """
 
     state: sampler.ChainState
     value: float
-    alpha: float
+    law: PartitionLaw
     path: np.ndarray
     has_settled: bool
 
@@ -58,10 +55,10 @@ def climb(
     labels: np.ndarray,
     rows: np.ndarray,
     max_iterations: int,
-    prior: AlphaPrior | None = None,
+    prior: LawPrior | None = None,
     value: float = np.nan,
 ) -> Summit:
-    """Repeat sweeps, eq. (12.1), merges and updates of alpha, eq. (12.3), until nothing changes.
+    """Repeat sweeps, eq. (12.1), merges and updates of the law, eq. (12.3), until nothing changes.
 
     Pairs of clusters are merged when a sweep moves no observation.  Sweeps alone do not repair a
     cluster that was split in two, as each observation is equally well off in either half.
@@ -69,7 +66,7 @@ def climb(
     Parameters
     ----------
     target : Target
-        Target with a Dirichlet process; its alpha is the starting value if it is not fixed.
+        Its law is the starting value if that is not fixed.
     labels : ndarray of int, shape (N,)
         Starting clusters 0 .. K - 1, none empty.
     rows : ndarray of int64, shape (N,)
@@ -77,16 +74,15 @@ def climb(
     max_iterations : int
         Maximum number of sweeps.
     prior : callable, optional
-        Prior of the concentration, an `AlphaPrior`; by default alpha is fixed.
+        Prior of the law, a `LawPrior`; by default the law is fixed.
     value : float
-        Argument of `prior` that gives the alpha of the target.
+        Argument of `prior` that gives the law of the target.
 
     Returns
     -------
     Summit
     """
-    state, alpha = sampler.resume(target, labels.copy()), target.law.strength
-    value = alpha if prior is None else value
+    state, law = sampler.resume(target, labels.copy()), target.law
     path: list[float] = []
     has_settled = False
     while not has_settled and len(path) < max_iterations:
@@ -94,14 +90,14 @@ def climb(
         state = _counted(target, state.labels)
         n_merged = 0 if n_moved else _merge(target, state)
         state = _counted(target, state.labels) if n_merged else state
-        before, log_prior = alpha, 0.0
+        before, log_prior = law, 0.0
         if prior is not None:
-            value = _mode_of_alpha(prior, value, len(state.stats), state.n_observations)
-            log_prior, alpha = prior(value)
-        has_settled = n_moved + n_merged == 0 and abs(alpha - before) <= _SETTLED * before
-        target = target._replace(law=dirichlet_process(alpha))
+            value = _mode_of_law(prior, value, state.stats[:, 0])
+            log_prior, law = prior(value)
+        has_settled = n_moved + n_merged == 0 and _are_close(law, before)
+        target = target._replace(law=law)
         path.append(log_joint(target, state.stats) + log_prior)
-    return Summit(state, value, alpha, np.array(path), has_settled)
+    return Summit(state, value, law, np.array(path), has_settled)
 
 
 def _counted(target: sampler.Target, labels: np.ndarray) -> sampler.ChainState:
@@ -124,14 +120,19 @@ def _merge(target: sampler.Target, state: sampler.ChainState) -> int:
     return len(gains) - len(np.unique(goals))
 
 
-def _mode_of_alpha(prior: AlphaPrior, value: float, n_clusters: int, n_obs: int) -> float:
+def _are_close(law: PartitionLaw, before: PartitionLaw) -> bool:
+    pairs = zip(law, before, strict=True)
+    return all(abs(now - then) <= _SETTLED * abs(then) for now, then in pairs)
+
+
+def _mode_of_law(prior: LawPrior, value: float, sizes: np.ndarray) -> float:
     """Value that maximises eq. (12.3), by a wide grid and finer grids around the best point."""
 
     def height(value: float) -> float:
-        log_prior, alpha = prior(value)
-        if not (np.isfinite(log_prior) and 0.0 < alpha < _LARGEST):
+        log_prior, law = prior(value)
+        if not (np.isfinite(log_prior) and is_possible(law) and law.strength < _LARGEST):
             return -np.inf
-        return log_prior + log_number_factor(dirichlet_process(alpha), n_clusters, n_obs)
+        return log_prior + log_probability(law, sizes)
 
     grid = np.concatenate((value - _STEPS[::-1], [value], value + _STEPS))
     for _ in range(_REFINEMENTS):

@@ -13,11 +13,17 @@ from pymc_dpsplit import sampler
 from pymc_dpsplit.components.arguments import as_floats, check_integer, generator_of
 from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
 from pymc_dpsplit.data.blocks import column_centres
-from pymc_dpsplit.estimates.climbing import AlphaPrior, Summit, climb
+from pymc_dpsplit.estimates.climbing import LawPrior, Summit, climb
 from pymc_dpsplit.estimates.numbering import largest_first
 from pymc_dpsplit.moves.collapsed.conditional_modes import plug_in_parameters
 from pymc_dpsplit.moves.partition import log_joint
-from pymc_dpsplit.moves.partition_law import dirichlet_process
+from pymc_dpsplit.moves.partition_law import (
+    PartitionLaw,
+    joining_mass,
+    most_clusters,
+    opening_mass,
+    total_mass,
+)
 from pymc_dpsplit.moves.start import draw_n_start
 from pymc_dpsplit.variables import (
     MixtureVariables,
@@ -40,7 +46,8 @@ class MapPartition:
     labels : ndarray of int64, shape (N,)
         Cluster of each observation, or of each group of rows; cluster 0 is the largest.
     alpha : float
-        The concentration, given or at its mode.
+        The concentration, given or at its mode; of a finite mixture gamma times the number of
+        components.
     log_joint : float
         Log density of data and partition given alpha, which the sampler records as
         ``{name}_log_joint``.  Its negative is the NLL of the reference.
@@ -54,6 +61,8 @@ class MapPartition:
     log_joints : ndarray of float64, shape (n_restarts,)
         Final value of each restart; if few are near the highest, more restarts may find a higher
         one.
+    discount : float
+        That of the law of the partition: 0 for a Dirichlet process, -gamma for a finite mixture.
     """
 
     var_name: str
@@ -64,6 +73,7 @@ class MapPartition:
     parameters: Mapping[str, np.ndarray]
     n_iterations: int
     log_joints: np.ndarray
+    discount: float = 0.0
 
     @property
     def n_clusters(self) -> int:
@@ -73,7 +83,8 @@ class MapPartition:
     @property
     def new_weight(self) -> float:
         """Posterior mean of the weight of the remainder."""
-        return self.alpha / (len(self.labels) + self.alpha)
+        law = PartitionLaw(self.discount, self.alpha)
+        return float(opening_mass(law, self.n_clusters) / total_mass(law, len(self.labels)))
 
 
 def find_map(
@@ -111,8 +122,8 @@ def find_map(
         Maximum number of sweeps in a restart.
     initvals : dict, optional
         Values of other variables, as in `pm.sample`.  Hyperparameters that are variables are
-        fixed at these values, by default at PyMC's initial point, and so is an alpha that depends
-        on more than one variable.
+        fixed at these values, by default at PyMC's initial point, and so are an alpha and a
+        discount that depend on more than one variable.
     random_seed : int or numpy.random.Generator, optional
 
     Returns
@@ -158,7 +169,7 @@ def find_map(
     candidates = None if alpha is None else _checked_candidates(alpha)
     mixture = _complete_mixture(model, var_name)
     problem = _problem_of(mixture, model, initvals, rng)
-    problems = [problem] if candidates is None else [problem.at(value) for value in candidates]
+    problems = [problem] if candidates is None else problem.at_each(candidates)
     seed = int(rng.integers(2**63))  # every candidate has the same starts
     ascents = [one.climb_all(n_restarts, max_iterations, seed) for one in problems]
     best, log_joints = max(ascents, key=lambda ascent: ascent[0].objective)
@@ -172,28 +183,31 @@ def find_map(
 
 @dataclass(frozen=True, eq=False)
 class _Problem:
-    """Target of a climb with its mixture, and the prior of alpha unless alpha is fixed."""
+    """Target of a climb with its mixture, and the prior of the law unless that is fixed."""
 
     mixture: MixtureVariables
     values: dict[str, np.ndarray]
     shift: np.ndarray
     target: sampler.Target
-    prior: AlphaPrior | None = None
+    prior: LawPrior | None = None
     value: float = np.nan
 
-    def at(self, alpha: float) -> "_Problem":
-        """Copy of the problem with alpha fixed."""
-        return replace(self, target=self._target_at(alpha), prior=None)
-
-    def _target_at(self, alpha: float) -> sampler.Target:
-        return self.target._replace(law=dirichlet_process(alpha))
+    def at_each(self, alphas: np.ndarray) -> list["_Problem"]:
+        """Copies of the problem with each alpha, fixed, and the discount of the model."""
+        if self.mixture.is_finite:
+            raise ValueError(
+                f"alpha is given, but {self.mixture.name} has a finite number of components; leave "
+                "alpha out."
+            )
+        laws = [self.target.law._replace(strength=float(alpha)) for alpha in alphas]
+        return [replace(self, target=self.target._replace(law=law), prior=None) for law in laws]
 
     def climb_all(self, n_starts: int, max_iterations: int, seed: int) -> tuple[Summit, np.ndarray]:
         """Climb from several starts; return the best result and the final log joint densities."""
         best, log_joints = None, []
         for labels, rows in _starts(self.target, n_starts, np.random.default_rng(seed)):
             end = climb(self.target, labels, rows, max_iterations, self.prior, self.value)
-            log_joints.append(log_joint(self._target_at(end.alpha), end.state.stats))
+            log_joints.append(log_joint(self.target._replace(law=end.law), end.state.stats))
             if best is None or end.objective > best.objective:
                 best = end
         assert best is not None
@@ -201,20 +215,21 @@ class _Problem:
 
     def result(self, best: Summit, log_joints: np.ndarray) -> MapPartition:
         """Convert the best of several climbs to the user's form."""
-        prior = self.target.prior
+        prior, law = self.target.prior, best.law
         labels, order = largest_first(best.state.labels)
         stats = best.state.stats[order]
         return MapPartition(
             var_name=self.mixture.name,
             labels=self.mixture.items.recorded(labels),
-            alpha=best.alpha,
-            log_joint=float(log_joint(self._target_at(best.alpha), stats)),
-            weights=stats[:, 0] / (stats[:, 0].sum() + best.alpha),
+            alpha=law.strength,
+            log_joint=float(log_joint(self.target._replace(law=law), stats)),
+            weights=joining_mass(law, stats[:, 0]) / total_mass(law, stats[:, 0].sum()),
             parameters=self.mixture.items.unpack(
                 plug_in_parameters(prior, stats), self.values, self.shift
             ),
             n_iterations=len(best.path),
             log_joints=log_joints,
+            discount=law.discount,
         )
 
 
@@ -276,8 +291,8 @@ def _problem_of(
     conditioning = evaluator.read(point)
     shift = column_centres(conditioning.rows)
     items, values = mixture.items, conditioning.values
-    law = dirichlet_process(conditioning.alpha)
-    target = sampler.Target(items.prior(values, shift), items.arranged(conditioning.rows), law)
+    data = items.arranged(conditioning.rows)
+    target = sampler.Target(items.prior(values, shift), data, conditioning.law)
     concentration = concentration_prior(mixture, model, point)
     if concentration is None:
         return _Problem(mixture, values, shift, target)
@@ -294,6 +309,7 @@ def _starts(
     for number in range(1, n_starts):
         # At least two clusters, as the first restart already starts from one.
         n_clusters = max(2, draw_n_start(rng, n_obs))
+        n_clusters = min(n_clusters, most_clusters(target.law, n_obs))
         if number % 3:
             labels = sampler.start(target, rng, n_clusters).labels
         else:

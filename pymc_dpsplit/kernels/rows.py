@@ -69,6 +69,15 @@ def lengthened(values, n_added):
 
 
 @jitted
+def with_free_slots(slots):
+    """Double the length of `slots`, shape (n,); the new slots, n .. 2 n - 1, are free."""
+    longer = lengthened(slots, slots.shape[0])
+    for q in range(slots.shape[0], longer.shape[0]):
+        longer[q] = q
+    return longer
+
+
+@jitted
 def with_more_rows(matrix, n_added):
     """Copy `matrix`, shape (n, S), with rows of zeros appended: shape (n + n_added, S)."""
     longer = np.zeros((matrix.shape[0] + n_added, matrix.shape[1]))

@@ -30,10 +30,18 @@ from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.random import draw_log_gamma
 
 # A finite mixture is full below this mass, relative to the strength; what is left is rounding.
-_ROUNDING = 1e-12
+FULL_BELOW = 1e-12
 # Maximum number of sticks of a sweep under a law with a discount.  The weight of the remainder
 # falls like a power of their number; from a discount of 0.4 on, millions may be needed.
 MOST_STICKS = 100_000
+# Typical number of sticks of a sweep up to which it breaks them, whatever the number of
+# observations, and from which it does not.
+_FEW_STICKS, _MANY_STICKS = 100, 5_000
+# The number has a tail like that of a Pareto distribution with index (1 - sigma) / sigma.  Sticks
+# are broken if it exceeds MOST_STICKS about once in so many sweeps.
+_LOG_SWEEPS = math.log(1e9)
+# exp of it is finite.
+_MOST_EXPONENT = 600.0
 
 
 class PartitionLaw(NamedTuple):
@@ -73,6 +81,14 @@ def finite_mixture(gamma: float, n_components: int) -> PartitionLaw:
     return PartitionLaw(-float(gamma), float(gamma) * n_components)
 
 
+def is_possible(law: PartitionLaw) -> bool:
+    """Return whether numbers are within the ranges of the table above, and finite."""
+    discount, strength = law
+    if not (math.isfinite(discount) and math.isfinite(strength)):
+        return False
+    return discount < 1.0 and strength > min(0.0, -discount)
+
+
 @jitted
 def opening_mass(law, n_clusters):
     """Prior mass of a new cluster beside `n_clusters`: tau + K sigma, or 0 if none can be added.
@@ -81,7 +97,7 @@ def opening_mass(law, n_clusters):
     partition, and the strength of the law within the remainder.
     """
     mass = law.strength + n_clusters * law.discount
-    return mass if mass > _ROUNDING * abs(law.strength) else 0.0
+    return mass if mass > FULL_BELOW * abs(law.strength) else 0.0
 
 
 @jitted
@@ -286,10 +302,40 @@ def breaks_sticks(law, n_obs):
     """Whether a sweep with sticks costs less than one with the remainder integrated out.
 
     The sticks of a Dirichlet process, of which every observation may choose each, are a multiple
-    of alpha, and the clusters at most N.  A function of the law and of N alone, so that a sweep
-    that is chosen by it leaves the posterior of the partition invariant.
+    of alpha, those of a finite mixture at most its components, and the clusters at most N.  A
+    function of the law and of N alone, so that a sweep that is chosen by it leaves the posterior
+    of the partition invariant.
     """
-    return law.discount != 0.0 or law.strength <= n_obs
+    if law.discount > 0.0:
+        n_sticks = typical_sticks(law, n_obs)
+        log_most = math.log(n_sticks) + law.discount / (1.0 - law.discount) * _LOG_SWEEPS
+        is_few = n_sticks <= min(max(n_obs, _FEW_STICKS), _MANY_STICKS)
+        return is_few and log_most <= math.log(MOST_STICKS)
+    is_few = law.discount < 0.0 and -law.strength / law.discount <= n_obs
+    return is_few or law.strength <= n_obs
+
+
+@jitted
+def typical_sticks(law, n_obs):
+    """Approximate number of sticks of most sweeps under a positive discount, eq. (14.4).
+
+    The remainder of the expected partition is tau + sigma E(K) in units of an observation, and the
+    lowest slice about 1 / N^2.
+    """
+    discount, strength = law.discount, law.strength
+    rise = math.lgamma(strength + discount + n_obs) - math.lgamma(strength + n_obs)
+    rest = math.exp(rise + math.lgamma(strength + 1.0) - math.lgamma(strength + discount))
+    return sticks_below(discount, rest, n_obs)
+
+
+@jitted
+def sticks_below(discount, rest, n_obs):
+    """Approximate number of sticks of a remainder of mass `rest` beside `n_obs` observations.
+
+    L sticks shrink it by a factor of about (1 + L sigma / rest)^(1 - 1 / sigma).
+    """
+    growth = discount / (1.0 - discount) * math.log1p(n_obs * rest)
+    return rest / discount * math.expm1(min(growth, _MOST_EXPONENT))
 
 
 @jitted

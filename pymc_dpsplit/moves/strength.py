@@ -44,7 +44,7 @@ def _evaluate(prior, law, value, n_clusters, n_obs, out):
     """Log density at `value` given the partition, unnormalised; `out` (2,) has the strength."""
     out[0], out[1] = -np.inf, np.nan
     call_log_prior(prior.address, np.array([value]), prior.others, out)
-    if not (math.isfinite(out[0]) and 0.0 < out[1] < np.inf):
+    if not (math.isfinite(out[0]) and min(0.0, -law.discount) < out[1] < np.inf):
         return -np.inf
     return out[0] + log_number_factor(PartitionLaw(law.discount, out[1]), n_clusters, n_obs)
 

@@ -1,4 +1,6 @@
-"""Distribution of the number of occupied clusters given alpha; docs/method.md, eqs. (11.5)-(11.7).
+"""Distribution of the number of occupied clusters given the law of the partition.
+
+See docs/method.md, eqs. (11.5)-(11.7), and (14.7)-(14.8) for laws with a discount.
 
 Computations use only sums and products of positive numbers, so that small probabilities have the
 same relative accuracy as large ones.
@@ -8,6 +10,12 @@ from collections.abc import Iterator
 
 import numpy as np
 from scipy.special import digamma, logsumexp
+
+from pymc_dpsplit.prior.clusters_with_discount import (
+    expected_with_discount,
+    laws_with_discounts,
+    log_opened,
+)
 
 # Number of rows convolved directly, before blocks are convolved in pairs.
 _LEAF = 64
@@ -23,18 +31,22 @@ _LARGE = 1e3
 _TABLE = 2**20
 
 
-def expected_n_clusters(alpha: np.ndarray, n: int) -> np.ndarray:
-    """Return the mean number of clusters among n observations, eq. (11.5).
+def expected_n_clusters(alpha: np.ndarray, n: int, discount: float = 0.0) -> np.ndarray:
+    """Return the mean number of clusters among n observations, eq. (11.5) or (14.7).
 
     Parameters
     ----------
     alpha : ndarray of float64
+        Strength of the law.
     n : int
+    discount : float
 
     Returns
     -------
     ndarray of float64, shape of `alpha`
     """
+    if discount != 0.0:
+        return expected_with_discount(alpha, n, discount)
     # The first observation is counted separately, so that the rest is accurate for small alpha.
     low, high = alpha + 1.0, alpha + n
     # For large alpha the difference of digammas loses digits, and Stirling's series is used.
@@ -44,13 +56,15 @@ def expected_n_clusters(alpha: np.ndarray, n: int) -> np.ndarray:
     return 1.0 + alpha * gap
 
 
-def law_at(alpha: float, n: int) -> tuple[int, np.ndarray]:
+def law_at(alpha: float, n: int, discount: float = 0.0) -> tuple[int, np.ndarray]:
     """Compute the law of the number of clusters given one alpha.
 
     Parameters
     ----------
     alpha : float
+        Strength of the law.
     n : int
+    discount : float
 
     Returns
     -------
@@ -59,6 +73,9 @@ def law_at(alpha: float, n: int) -> tuple[int, np.ndarray]:
     law : ndarray of float64
         Probabilities of `first`, `first` + 1 and so on.
     """
+    if discount != 0.0:
+        first, (law,) = laws_with_discounts(np.array([alpha]), np.array([discount]), n)
+        return first, law
     # Probabilities of the Bernoulli variables of eq. (11.5), the first of which is 1, and their
     # complements, which are computed directly because one minus the probability loses digits.
     rows = np.arange(n)
@@ -90,16 +107,20 @@ def _trimmed(first: int, law: np.ndarray) -> tuple[int, np.ndarray]:
     return first + int(kept[0]), law[kept[0] : kept[-1] + 1]
 
 
-def laws_at(alphas: np.ndarray, n: int) -> Iterator[tuple[np.ndarray, int, np.ndarray]]:
+def laws_at(
+    alphas: np.ndarray, n: int, discount: float = 0.0
+) -> Iterator[tuple[np.ndarray, int, np.ndarray]]:
     """Iterate over laws of the number of clusters given several alphas, in groups.
 
-    The law given one alpha is that given another, tilted by powers of their ratio, eq. (11.7), so
-    that only few laws are computed by convolution.
+    The law given one alpha is that given another, tilted by powers of their ratio, eq. (11.7), or
+    by ratios of their opening masses, so that only few laws are computed from the start.
 
     Parameters
     ----------
     alphas : ndarray of float64, shape (A,)
+        Strengths of the laws, in ascending order in the groups.
     n : int
+    discount : float
 
     Yields
     ------
@@ -111,14 +132,16 @@ def laws_at(alphas: np.ndarray, n: int) -> Iterator[tuple[np.ndarray, int, np.nd
     """
     waiting = np.argsort(alphas)
     while len(waiting):
-        reference = max(_SMALL, float(alphas[waiting[0]]))
-        first, law = law_at(reference, n)
+        reference = float(alphas[waiting[0]])
+        # Strengths of finite mixtures are multiples of minus the discount.
+        reference = reference if discount < 0.0 else max(_SMALL, reference)
+        first, law = law_at(reference, n, discount)
         counts = first + np.arange(len(law))
         step = max(1, _TABLE // len(law))
         is_known = True
         while is_known and len(waiting):
             tried = waiting[:step]
-            tilted = np.log(law) + counts * np.log(alphas[tried] / reference)[:, None]
+            tilted = np.log(law) + _log_tilt(alphas[tried], reference, counts, discount)
             tilted = np.exp(tilted - logsumexp(tilted, axis=1, keepdims=True))
             # Laws of smaller alphas have less mass above the range, and need no check.
             is_whole = (alphas[tried] <= reference) | (tilted[:, -1] < _OUTSIDE) | (counts[-1] == n)
@@ -127,3 +150,14 @@ def laws_at(alphas: np.ndarray, n: int) -> Iterator[tuple[np.ndarray, int, np.nd
             if n_good:
                 yield tried[:n_good], first, tilted[:n_good]
             waiting = waiting[n_good:]
+
+
+def _log_tilt(
+    alphas: np.ndarray, reference: float, counts: np.ndarray, discount: float
+) -> np.ndarray:
+    """Return the log ratios, up to a constant, of the factors (A, K) that depend on alpha."""
+    if discount == 0.0:
+        return counts * np.log(alphas / reference)[:, None]
+    return log_opened(alphas, counts, discount) - log_opened(
+        np.array([reference]), counts, discount
+    )

@@ -9,21 +9,25 @@ from scipy.optimize import brentq
 
 from pymc_dpsplit.prior.clusters_law import expected_n_clusters, laws_at
 from pymc_dpsplit.prior.gamma_prior import GammaPrior
-from pymc_dpsplit.prior.n_clusters import checked_n
+from pymc_dpsplit.prior.n_clusters import checked_discount, checked_n
 from pymc_dpsplit.prior.quadrature import nodes_of
 
 # Candidate shapes, from a nearly known alpha to a very vague prior.
 _SHAPES = np.geomspace(1e4, 0.05, 41)
 # Number of standard deviations from the mean beyond which a tail probability is zero or one.
 _FAR = 12.0
-_NOTHING = 1e-30
+_NOTHING, _ROUNDING = 1e-30, 1e-13
+# Least ratio of the expected number of clusters to that of a concentration near 0.
+_MARGIN = 1.001
 _STEP = 0.05  # step of log alpha in the table of tail probabilities
 _BINARY_STEPS = 60
 _LEAST_SAID = 1e-3
 _LARGEST = 1e300
 
 
-def elicit_alpha(n: int, expected: float, upper: int, prob: float = 0.99) -> GammaPrior:
+def elicit_alpha(
+    n: int, expected: float, upper: int, prob: float = 0.99, *, discount: float = 0.0
+) -> GammaPrior:
     """Find the gamma prior on alpha that matches expectations about the number of clusters.
 
     "About 5 clusters among 300 rows, surely fewer than 20" is ``elicit_alpha(300, 5, 20)``: the
@@ -40,6 +44,8 @@ def elicit_alpha(n: int, expected: float, upper: int, prob: float = 0.99) -> Gam
         Number of clusters that would be surprisingly large, above `expected`.
     prob : float
         Probability of fewer than `upper` clusters.
+    discount : float
+        Discount of a Pitman-Yor process, known; two numbers cannot determine it as well.
 
     Returns
     -------
@@ -56,7 +62,8 @@ def elicit_alpha(n: int, expected: float, upper: int, prob: float = 0.99) -> Gam
     Notes
     -----
     A larger `prob` gives a more concentrated prior.  If several gamma priors match, the most
-    concentrated one is returned [1]_.
+    concentrated one is returned [1]_.  With a discount even a concentration near 0 gives several
+    clusters, so `expected` must be above their number.
 
     References
     ----------
@@ -79,12 +86,17 @@ def elicit_alpha(n: int, expected: float, upper: int, prob: float = 0.99) -> Gam
     """
     n = checked_n(n)
     _check(n, expected, upper, prob)
-    upper = int(upper)
-    tail = _Tail.of(n, upper)
+    share, upper = checked_discount(discount, n), int(upper)
+    _refuse_few(n, expected, share)
+    tail = _Tail.of(n, upper, share)
     wanted = 1.0 - prob
-    excess = np.array([tail.mean(_prior_of(shape, n, expected)) - wanted for shape in _SHAPES])
+
+    def excess_of(shape: float) -> float:
+        return tail.mean(_prior_of(shape, n, expected, share)) - wanted
+
+    excess = np.array([excess_of(shape) for shape in _SHAPES])
     if excess[0] > 0:
-        _refuse_certain(n, expected, upper, prob, excess[0] + wanted)
+        _refuse_certain(n, expected, upper, prob, share, excess[0] + wanted)
     crossing = np.flatnonzero(excess >= 0)
     if len(crossing) == 0:
         most = excess.max() + wanted
@@ -95,10 +107,9 @@ def elicit_alpha(n: int, expected: float, upper: int, prob: float = 0.99) -> Gam
         )
     i = max(1, int(crossing[0]))
     log_shape = brentq(
-        lambda log_shape: tail.mean(_prior_of(np.exp(log_shape), n, expected)) - wanted,
-        *np.log(_SHAPES[[i - 1, i]]),
+        lambda log_shape: excess_of(float(np.exp(log_shape))), *np.log(_SHAPES[[i - 1, i]])
     )
-    return _prior_of(float(np.exp(log_shape)), n, expected)
+    return _prior_of(float(np.exp(log_shape)), n, expected, share)
 
 
 def _check(n: int, expected: float, upper: int, prob: float) -> None:
@@ -125,10 +136,24 @@ def _check(n: int, expected: float, upper: int, prob: float) -> None:
         )
 
 
-def _refuse_certain(n: int, expected: float, upper: int, prob: float, least: float) -> None:
+def _refuse_few(n: int, expected: float, discount: float) -> None:
+    """Refuse a mean below that of a concentration near 0."""
+    if discount == 0.0:
+        return
+    least = float(expected_n_clusters(np.zeros(1), n, discount)[0])
+    if expected <= _MARGIN * least:
+        raise ValueError(
+            f"expected={expected:g} clusters are too few among {n} with discount={discount:g}, as "
+            f"even alpha near 0 gives {least:.3g}; give a larger number, or a smaller discount."
+        )
+
+
+def _refuse_certain(
+    n: int, expected: float, upper: int, prob: float, discount: float, least: float
+) -> None:
     """Raise ValueError with feasible values if even a known alpha gives too much variation."""
-    known = _known_alpha(n, expected)
-    ((_, first, (law,)),) = laws_at(np.array([known]), n)
+    known = _known_alpha(n, expected, discount)
+    ((_, first, (law,)),) = laws_at(np.array([known]), n, discount)
     # Tail probabilities P(at least k clusters).
     beyond = law[::-1].cumsum()[::-1]
     smallest = first + int(np.argmax(beyond <= 1 - prob))
@@ -139,17 +164,17 @@ def _refuse_certain(n: int, expected: float, upper: int, prob: float, least: flo
     )
 
 
-def _known_alpha(n: int, expected: float) -> float:
+def _known_alpha(n: int, expected: float, discount: float) -> float:
     """Return the number alpha for which the mean number of clusters is as expected."""
 
     # The mean increases with alpha from 1 to n; at the ends it equals 1 or n up to rounding.
     def gap(log_alpha: float) -> float:
-        return float(expected_n_clusters(np.exp(log_alpha), n)) - expected
+        return float(expected_n_clusters(np.exp(log_alpha), n, discount)) - expected
 
     return float(np.exp(brentq(gap, -40.0, 40.0 + 2 * np.log(n))))
 
 
-def _prior_of(shape: float, n: int, expected: float) -> GammaPrior:
+def _prior_of(shape: float, n: int, expected: float, discount: float) -> GammaPrior:
     """Return the gamma prior of a given shape with the expected mean number of clusters."""
     unit, weights = nodes_of(stats.gamma(shape))
     log_unit = np.log(unit)
@@ -157,7 +182,7 @@ def _prior_of(shape: float, n: int, expected: float) -> GammaPrior:
     def gap(log_scale: float) -> float:
         # For larger alpha all observations are singletons up to rounding.
         alphas = np.exp(np.minimum(log_unit + log_scale, 300.0))
-        return float(weights @ expected_n_clusters(alphas, n)) - expected
+        return float(weights @ expected_n_clusters(alphas, n, discount)) - expected
 
     low, high = -700.0, 700.0
     for _ in range(_BINARY_STEPS):
@@ -174,7 +199,7 @@ class _Tail(NamedTuple):
     inside: Any
 
     @classmethod
-    def of(cls, n: int, upper: int) -> "_Tail":
+    def of(cls, n: int, upper: int, discount: float) -> "_Tail":
         """Tabulate the probability where it is neither zero nor one.
 
         Parameters
@@ -183,12 +208,15 @@ class _Tail(NamedTuple):
             Number of observations.
         upper : int
             Number of clusters.
+        discount : float
 
         Returns
         -------
         _Tail
         """
         log_alpha = np.arange(-45.0, 25.0 + np.log(n), _STEP)
+        if discount:
+            return cls._with_discount(log_alpha, n, upper, discount)
         mean = expected_n_clusters(np.exp(log_alpha), n)
         # The variance of a sum of indicators is less than its mean and that of its complement.
         spread = _FAR * np.sqrt(np.minimum(mean, n - mean + 1.0)) + _FAR**2 / 3
@@ -199,6 +227,19 @@ class _Tail(NamedTuple):
             found[which] = laws[:, start:].sum(1)
         # The interpolation divides by differences, which must not be subnormal.
         found[found < _NOTHING] = 0.0
+        return cls(log_alpha[0], log_alpha[-1], CubicSpline(log_alpha, found))
+
+    @classmethod
+    def _with_discount(cls, log_alpha: np.ndarray, n: int, upper: int, discount: float) -> "_Tail":
+        """Tabulate the probability from the smallest alpha until it is one."""
+        found, n_done = np.ones(len(log_alpha)), 0
+        for which, first, laws in laws_at(np.exp(log_alpha), n, discount):
+            found[which] = laws[:, max(0, upper - first) :].sum(1)
+            n_done += len(which)
+            if found[n_done - 1] > 1.0 - _ROUNDING:
+                break
+        # One more point, as the spline needs several.
+        log_alpha, found = log_alpha[: n_done + 1], found[: n_done + 1]
         return cls(log_alpha[0], log_alpha[-1], CubicSpline(log_alpha, found))
 
     def mean(self, prior: GammaPrior) -> float:

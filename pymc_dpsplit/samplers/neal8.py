@@ -23,11 +23,10 @@ from pymc_dpsplit.components.multiplicity import multiplicity
 from pymc_dpsplit.components.nonconjugate.compiled_prior import keep_parameters
 from pymc_dpsplit.components.optional import begin_tile
 from pymc_dpsplit.kernels.jit import jitted
-from pymc_dpsplit.kernels.random import draw_categorical
-from pymc_dpsplit.kernels.rows import copy_row, lengthened, with_more_rows
+from pymc_dpsplit.kernels.random import categorical_at
+from pymc_dpsplit.kernels.rows import copy_row, lengthened, with_free_slots, with_more_rows
 from pymc_dpsplit.kernels.tiles import TILE, fill_range, new_rows, new_scratch
 from pymc_dpsplit.moves.cluster_order import cluster_order
-from pymc_dpsplit.moves.collapsed.scan import with_free_slots
 from pymc_dpsplit.moves.measure import no_atoms
 from pymc_dpsplit.moves.nonconjugate.parameters import update_parameters
 from pymc_dpsplit.moves.partition import gather_stats
@@ -168,7 +167,7 @@ def _draw_position(law, t, n_joining, clusters, n_clusters, auxiliary, rng):
     highest = mass.max()
     for p in range(mass.shape[0]):
         mass[p] = math.exp(mass[p] - highest)
-    return draw_categorical(rng, mass)
+    return categorical_at(rng.random(), mass)
 
 
 @jitted

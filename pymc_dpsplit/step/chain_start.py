@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from pymc_dpsplit import sampler
+from pymc_dpsplit.moves.partition_law import most_clusters
 from pymc_dpsplit.moves.start import draw_n_start
 from pymc_dpsplit.moves.sweep.density import log_density_alone
 from pymc_dpsplit.step.options import Options
@@ -46,11 +47,23 @@ def first_state(
     labels = mixture.labels_in(point) if labels is None else labels
     if labels is not None:
         own = mixture.items.of_recorded(np.unique(labels, return_inverse=True)[1])
-        return sampler.resume(target, own)
+        state = sampler.resume(target, own)
+        _refuse_impossible(mixture.name, target, len(state.stats))
+        return state
     n_start = options.start_clusters or mixture.count_in(point) or None
     if n_start is None and mixture.needs_all_rows:
         n_start = min(draw_n_start(rng, target.data.shape[0]), mixture.max_clusters)
     return sampler.start(target, rng, n_start)
+
+
+def _refuse_impossible(name: str, target: sampler.Target, n_clusters: int) -> None:
+    """Refuse a partition to start from with more clusters than a finite mixture has components."""
+    most = most_clusters(target.law, target.data.shape[0])
+    if n_clusters > most:
+        raise ValueError(
+            f"{name}: the partition to start from has {n_clusters} clusters, but the mixture has "
+            f"{most} components; give start_labels with as many clusters, or leave it out."
+        )
 
 
 def _continued(
@@ -63,7 +76,7 @@ def _continued(
 ) -> sampler.ChainState:
     """Return the state of a chain whose draw is the point.
 
-    Labels are drawn given the measure of the point, and alpha and hyperparameters that other
+    Labels are drawn given the measure of the point, and law and hyperparameters that other
     steps may have moved since.  Those steps condition on the measure, so all of it still follows
     the posterior if the draw did.
     """

@@ -1,15 +1,20 @@
-"""Update of alpha given the number of clusters, the weights integrated out.
+"""Update of strength and discount given the partition, the weights integrated out.
 
-Kernels update it after every iteration if its log density has a compiled form; otherwise it is
-updated once per draw, here.
+Kernels update the strength after every iteration if its log density has a compiled form and the
+discount does not depend on the same variable.  What they do not is updated once per draw, here.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from pytensor.graph.basic import Variable
 
-from pymc_dpsplit.moves.partition_law import dirichlet_process, log_number_factor
+from pymc_dpsplit.moves.partition_law import (
+    PartitionLaw,
+    is_possible,
+    log_number_factor,
+    log_probability,
+)
 from pymc_dpsplit.moves.slice import slice_draw
 from pymc_dpsplit.moves.strength import StrengthPrior, fixed_strength
 from pymc_dpsplit.moves.target import Target
@@ -18,40 +23,43 @@ from pymc_dpsplit.variables.concentration import ConcentrationPrior
 
 
 def strength_prior(
-    concentration: ConcentrationPrior | None, point: Mapping[str, np.ndarray], alpha: float
+    concentrations: Sequence[ConcentrationPrior],
+    point: Mapping[str, np.ndarray],
+    law: PartitionLaw,
 ) -> StrengthPrior:
-    """Return what kernels need to update alpha; `fixed_strength` if they do not."""
-    if concentration is None:
-        return fixed_strength()
-    return concentration.strength_prior(point, alpha)
+    """Return what kernels need to update the strength; `fixed_strength` if they do not."""
+    for concentration in concentrations:
+        if not concentration.moves_discount:
+            return concentration.strength_prior(point, law.strength)
+    return fixed_strength()
 
 
-def moved_by_kernels(concentration: ConcentrationPrior | None) -> list[Variable]:
+def moved_by_kernels(concentrations: Sequence[ConcentrationPrior]) -> list[Variable]:
     """Return the value variables that no other step has to move."""
-    return [] if concentration is None else concentration.moved_by_kernels
+    return [value for concentration in concentrations for value in concentration.moved_by_kernels]
 
 
 def with_present_law(target: Target, strength: StrengthPrior) -> Target:
-    """Return the target with the alpha that kernels have left."""
+    """Return the target with the strength that kernels have left."""
     if strength.address == 0:
         return target
-    return target._replace(law=dirichlet_process(strength.present[1]))
+    return target._replace(law=target.law._replace(strength=float(strength.present[1])))
 
 
-def move_concentration(
-    concentration: ConcentrationPrior | None,
+def move_concentrations(
+    concentrations: Sequence[ConcentrationPrior],
     point: Mapping[str, np.ndarray],
     target: Target,
     strength: StrengthPrior,
     state: ChainState,
     rng: np.random.Generator,
 ) -> tuple[Target, dict[str, np.ndarray]]:
-    """Slice-sample the variable that determines alpha, eq. (8.6), unless kernels have done so.
+    """Update the variables that determine the law, one after the other.
 
     Parameters
     ----------
-    concentration : ConcentrationPrior, optional
-        None if another step updates alpha.
+    concentrations : sequence of ConcentrationPrior
+        Of the variables that this step updates.
     point : mapping
         Value of every variable.
     target : Target
@@ -63,23 +71,42 @@ def move_concentration(
     Returns
     -------
     target : Target
-        With the new alpha.
+        With the new law.
     values : dict
-        New value of the variable, by the name of its value variable.
+        New values of the variables, by the names of their value variables.
     """
-    if concentration is None:
-        return target, {}
-    name = concentration.value_name
-    if strength.address != 0:
-        return target, {name: np.asarray(strength.present[0], point[name].dtype)}
-    prior, sizes = concentration.given(point), (len(state.stats), state.n_observations)
+    moved: dict[str, np.ndarray] = {}
+    for concentration in concentrations:
+        name = concentration.value_name
+        if strength.address != 0 and not concentration.moves_discount:
+            value = float(strength.present[0])
+        else:
+            there = {**point, **moved}
+            target, value = _moved(concentration, there, target, state, rng)
+        moved[name] = np.asarray(value, point[name].dtype)
+    return target, moved
+
+
+def _moved(
+    concentration: ConcentrationPrior,
+    point: Mapping[str, np.ndarray],
+    target: Target,
+    state: ChainState,
+    rng: np.random.Generator,
+) -> tuple[Target, float]:
+    """Slice-sample a variable from its conditional, eq. (8.6) and (14.6)."""
+    prior, sizes = concentration.given(point), state.stats[:, 0]
+
+    def log_partition(law: PartitionLaw) -> float:
+        if concentration.moves_discount:
+            return float(log_probability(law, sizes))
+        return float(log_number_factor(law, len(sizes), state.n_observations))
 
     def log_density(value: float) -> float:
-        log_prior, alpha = prior(value)
-        if not (np.isfinite(log_prior) and 0.0 < alpha < np.inf):
+        log_prior, law = prior(value)
+        if not (np.isfinite(log_prior) and is_possible(law)):
             return -np.inf
-        return log_prior + log_number_factor(dirichlet_process(alpha), *sizes)
+        return log_prior + log_partition(law)
 
-    value = slice_draw(log_density, float(point[name]), 1.0, rng)
-    law = dirichlet_process(prior(value)[1])
-    return target._replace(law=law), {name: np.asarray(value, point[name].dtype)}
+    value = slice_draw(log_density, float(point[concentration.value_name]), 1.0, rng)
+    return target._replace(law=prior(value)[1]), value

@@ -20,11 +20,10 @@ from pymc_dpsplit.components.fixed_hyperparameters import with_values
 from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
 from pymc_dpsplit.data.blocks import column_centres, column_means
 from pymc_dpsplit.kernels.threads import new_pool
-from pymc_dpsplit.moves.partition_law import dirichlet_process
 from pymc_dpsplit.step.chain_memory import DPSplitMergeState
 from pymc_dpsplit.step.chain_start import first_state
 from pymc_dpsplit.step.concentration_move import (
-    move_concentration,
+    move_concentrations,
     moved_by_kernels,
     strength_prior,
     with_present_law,
@@ -43,7 +42,7 @@ from pymc_dpsplit.step.sampler_stats import labels_stat, stats_of, stats_types
 from pymc_dpsplit.step.schedule import autocorrelation_time, increase_iterations, make_schedule
 from pymc_dpsplit.step.step_arguments import checked_point, compile_options, own_generator
 from pymc_dpsplit.variables import (
-    concentration_to_move,
+    concentrations_to_move,
     evaluator_of_points,
     intercepts_of,
     is_owned,
@@ -80,7 +79,7 @@ class DPSplitMerge(BlockedStep):
     initial_point : dict, optional
         Passed by `pm.sample` to every step method.
     compile_kwargs : dict, optional
-        Arguments for the function that computes alpha and the hyperparameters.
+        Arguments for the function that computes the law of the partition and the hyperparameters.
     blocked : bool
         Not used: the variables of a mixture always move together.
     kernel : str
@@ -214,9 +213,9 @@ class DPSplitMerge(BlockedStep):
         exchanges_rows = self.mixture.is_latent and not self._keeps_parameters
         self._likelihood = row_likelihood(self.mixture, model, point) if exchanges_rows else None
         self._incomplete = self.mixture.incomplete()
-        self._concentration = concentration_to_move(self.mixture, model, point)
+        self._concentrations = concentrations_to_move(self.mixture, model, point)
         self.vars = [model.rvs_to_values[rv] for rv in self.mixture.owned]
-        self.vars += moved_by_kernels(self._concentration)
+        self.vars += moved_by_kernels(self._concentrations)
         self._intercepts = intercepts_of(self.mixture, model, point)
         self.stats_dtypes_shapes = stats_types(self.mixture.name, n_labels if keep_labels else None)
         self.stats_dtypes = [{key: of for key, (of, _) in self.stats_dtypes_shapes.items()}]
@@ -236,7 +235,7 @@ class DPSplitMerge(BlockedStep):
             self._made_for = conditioning.values
         if self._data is None:
             self._data = items.arranged(conditioning.rows)
-        return sampler.Target(self._prior, self._data, dirichlet_process(conditioning.alpha))
+        return sampler.Target(self._prior, self._data, conditioning.law)
 
     def _forget(self) -> None:
         """Reset the state of the chain."""
@@ -282,7 +281,7 @@ class DPSplitMerge(BlockedStep):
             self._centre(column_means(conditioning.rows))
         target = self._target_of(conditioning)
         state = self._chain_state(target, conditioning, point)
-        strength = strength_prior(self._concentration, point, conditioning.alpha)
+        strength = strength_prior(self._concentrations, point, conditioning.law)
         schedule = self._scheduled(target, state)._replace(strength=strength)
         state, counts = sampler.advance(
             self._form(), target, state, self.rng, schedule, self._threads()
@@ -294,8 +293,8 @@ class DPSplitMerge(BlockedStep):
         target, state, point = move_intercepts(self._intercepts, target, state, point, self.rng)
         self.labels, self.cluster_stats = state
         self.n_done += 1
-        target, concentration = move_concentration(
-            self._concentration, point, target, strength, state, self.rng
+        target, concentrations = move_concentrations(
+            self._concentrations, point, target, strength, state, self.rng
         )
         values = self._redrawn(target, state, conditioning, point)
         if self.mixture.unobserved is not None:
@@ -313,7 +312,7 @@ class DPSplitMerge(BlockedStep):
             stats[f"{self.mixture.name}_labels"] = labels_stat(labels)
         self._remember(stats)
         stats[f"{self.mixture.name}_seconds"] = time.perf_counter() - began
-        return {**point, **concentration, **values}, [stats]
+        return {**point, **concentrations, **values}, [stats]
 
     def _exchanged(
         self,
@@ -360,9 +359,8 @@ class DPSplitMerge(BlockedStep):
         parameters = mixture.items.unpack(measure.params, conditioning.values, self._shift)
         needs_labels = mixture.is_labelled or mixture.unobserved is not None
         labels = measure.rank[state.labels] if needs_labels else state.labels
-        values = mixture.point_values(
-            len(state.stats), measure.weights, measure.log_rest, parameters, labels
-        )
+        drawn = measure.weights, measure.log_rest, parameters, labels, measure.sum_log_weights
+        values = mixture.point_values(len(state.stats), *drawn)
         if mixture.unobserved is not None:
             name = mixture.value_names["unobserved"]
             known = conditioning.rows, point[name], self._incomplete

@@ -14,7 +14,12 @@ from pymc_dpsplit.moves.collapsed.scan_list import (
     members_of_tiny_clusters,
 )
 from pymc_dpsplit.moves.cost import is_sparse, visit_cost
-from pymc_dpsplit.moves.partition_law import PartitionLaw, breaks_sticks, opening_mass
+from pymc_dpsplit.moves.partition_law import (
+    PartitionLaw,
+    breaks_sticks,
+    opening_mass,
+    sticks_below,
+)
 from pymc_dpsplit.sampler import SAMPLERS, ChainState, Schedule, Target, moves_of
 
 # Time per draw in nanoseconds.  PyMC itself spends about 0.3 ms on a draw, and more with NUTS, so
@@ -54,9 +59,7 @@ def _n_sticks(law: PartitionLaw, n_clusters: int, n_obs: int) -> float:
     rest = opening_mass(law, n_clusters)
     if law.discount < 0.0:
         return -rest / law.discount
-    # L sticks shrink the remainder by a factor of about (1 + L sigma / rest)^(1 - 1 / sigma).
-    power = law.discount / (1.0 - law.discount)
-    return rest / law.discount * ((1.0 + n_obs * rest) ** power - 1.0)
+    return float(sticks_below(law.discount, rest, n_obs))
 
 
 def _cost(kernel_name: str, target: Target, state: ChainState, schedule: Schedule) -> float:

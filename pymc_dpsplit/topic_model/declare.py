@@ -18,11 +18,13 @@ from pymc_dpsplit.topic_model.documents import read_documents
 from pymc_dpsplit.topic_model.measure import ROLES, TopicDocuments, TopicMeasure
 from pymc_dpsplit.topic_model.record import WORD_TOTALS
 from pymc_dpsplit.variables.dims import add_names, checked_dims, entries_of
-from pymc_dpsplit.variables.hyperparameters import checked_concentration
+from pymc_dpsplit.variables.hyperparameters import checked_scalar
 from pymc_dpsplit.variables.names import names_in
 from pymc_dpsplit.variables.sparse_data import expanded
 
 _MOST_TOPICS = 128
+
+_MEANING = 'concentration; give a positive number, or a variable such as pm.Gamma("{}", 2, 4)'
 
 
 def HDPTopics(  # noqa: N802  (used like the distributions of PyMC)
@@ -100,7 +102,7 @@ def HDPTopics(  # noqa: N802  (used like the distributions of PyMC)
     try:
         rows = read_documents(observed)
         concentrations = [
-            checked_concentration(key, value, model)
+            checked_scalar(key, value, model, _MEANING.format(key))
             for key, value in {"alpha": alpha, "gamma": gamma, "eta": eta}.items()
         ]
         n_kept = _checked_max_topics(max_topics, int(row_totals(rows).sum()))

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
+import pytensor.tensor as pt
 from pymc.model import Model
 from pymc.pytensorf import compile as compile_function
 from pymc.sampling import mcmc
@@ -251,10 +252,10 @@ class HDPTopicsStep(BlockedStep):
             evaluate, name, log_factor = prior.given(point), prior.value_name, factors[key]
 
             def log_density(value: float, evaluate: Any = evaluate, of: Any = log_factor) -> float:
-                log_prior, concentration = evaluate(value)
-                if not (np.isfinite(log_prior) and 0.0 < concentration < np.inf):
+                log_prior, law = evaluate(value)
+                if not (np.isfinite(log_prior) and 0.0 < law.strength < np.inf):
                     return -np.inf
-                return float(log_prior + of(concentration))
+                return float(log_prior + of(law.strength))
 
             value = slice_draw(log_density, float(point[name]), 1.0, self.rng)
             point = {**point, name: np.asarray(value, point[name].dtype)}
@@ -353,7 +354,8 @@ def _priors_to_move(
         (root,) = roots[key]
         if not root.ndim and root.dtype.startswith("float"):
             own = {*topics.owned, topics.rv}
-            priors[key] = prior = ConcentrationPrior(graph, own, model, root, point)
+            law = pt.constant(0.0), graph
+            priors[key] = prior = ConcentrationPrior(law, own, model, root, point)
             # Compiles it, once for all chains.
             prior.given(point)(float(point[prior.value_name]))
     return priors

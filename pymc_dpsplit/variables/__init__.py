@@ -1,6 +1,6 @@
 """Random variables of a mixture: forward draws and log-probabilities."""
 
-from pymc_dpsplit.variables.concentration import concentration_prior, concentration_to_move
+from pymc_dpsplit.variables.concentration import concentration_prior, concentrations_to_move
 from pymc_dpsplit.variables.conditioning import (
     PointEvaluator,
     evaluator_of_draws,
@@ -28,7 +28,7 @@ __all__ = [
     "PointEvaluator",
     "RandomMeasure",
     "concentration_prior",
-    "concentration_to_move",
+    "concentrations_to_move",
     "evaluator_of_draws",
     "evaluator_of_points",
     "find_mixtures",

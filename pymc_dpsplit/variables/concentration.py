@@ -1,4 +1,4 @@
-"""Conditional prior of the concentration of a mixture given the rest of the model."""
+"""Conditional priors of strength and discount of a mixture given the rest of the model."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -10,6 +10,7 @@ from pymc.pytensorf import compile as compile_function
 from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import ancestors
 
+from pymc_dpsplit.moves.partition_law import PartitionLaw
 from pymc_dpsplit.moves.strength import StrengthPrior, fixed_strength
 from pymc_dpsplit.variables.density_by_address import DensityByAddress, density_by_address
 from pymc_dpsplit.variables.fixed_values import FixedValues
@@ -18,24 +19,31 @@ from pymc_dpsplit.variables.ownership import dependents_of
 
 
 class ConcentrationPrior:
-    """Log density of the variable behind a concentration, given all variables outside a mixture.
+    """Log density of a variable behind a law of partitions, given all others outside a mixture.
 
     Parameters
     ----------
-    alpha : TensorVariable
-        The concentration.
+    law : sequence of TensorVariable
+        Discount and strength.
     own : set of TensorVariable
         Variables of the mixture, and its observations.
     model : pymc.Model
     root : TensorVariable
-        The scalar variable on which it depends.
+        A scalar variable on which discount or strength depends.
     point : mapping
         Any point of the model.
+
+    Attributes
+    ----------
+    value_name : str
+        Name of its value in a point.
+    moves_discount : bool
+        Whether the discount depends on the variable.
     """
 
     def __init__(
         self,
-        alpha: Variable,
+        law: Sequence[Variable],
         own: set[Variable],
         model: Model,
         root: Variable,
@@ -43,13 +51,16 @@ class ConcentrationPrior:
     ) -> None:
         value = model.rvs_to_values[root]
         others = [rv for rv in dependents_of(root, model) if rv not in own]
-        (graph,) = model.replace_rvs_by_values([alpha])
-        self._outputs = [model.logp(vars=[root, *others]), graph]
+        discount, strength = model.replace_rvs_by_values([*law])
+        log_prior = model.logp(vars=[root, *others])
+        self._outputs = [log_prior, discount, strength]
+        self.moves_discount = root in _above([law[0]], model)
         self.value_name, self._value, self._dtype = str(value.name), value, value.type.dtype
         self._fixed = FixedValues(model, [value], point)
         self._for_kernels: DensityByAddress | None = None
-        if not others:
-            self._for_kernels = density_by_address(self._outputs, value, model, point)
+        if not others and not self.moves_discount:
+            outputs = [log_prior, strength]
+            self._for_kernels = density_by_address(outputs, value, model, point)
 
     @property
     def moved_by_kernels(self) -> list[Variable]:
@@ -65,28 +76,31 @@ class ConcentrationPrior:
         """Leave out the function, which is compiled again when it is needed."""
         return {name: value for name, value in self.__dict__.items() if name != "_function"}
 
-    def strength_prior(self, point: Mapping[str, np.ndarray], alpha: float) -> StrengthPrior:
-        """Return what kernels need to move alpha themselves, others fixed at `point`.
+    def strength_prior(self, point: Mapping[str, np.ndarray], strength: float) -> StrengthPrior:
+        """Return what kernels need to move the strength themselves, others fixed at `point`.
 
         Parameters
         ----------
         point : mapping
             Point of the model.
-        alpha : float
-            Alpha at this point.
+        strength : float
+            That at this point.
 
         Returns
         -------
         StrengthPrior
-            That of `fixed_strength` if the density has no compiled form.
+            That of `fixed_strength` if the density has no compiled form, or if the discount depends
+            on the variable too.
         """
         if self._for_kernels is None:
             return fixed_strength()
-        present = np.array([point[self.value_name], alpha], dtype=np.float64)
+        present = np.array([point[self.value_name], strength], dtype=np.float64)
         return StrengthPrior(self._for_kernels.address, self._for_kernels.others_at(point), present)
 
-    def given(self, point: Mapping[str, np.ndarray]) -> Callable[[float], tuple[float, float]]:
-        """Return a function from the value to log density and alpha, others fixed at `point`.
+    def given(
+        self, point: Mapping[str, np.ndarray]
+    ) -> Callable[[float], tuple[float, PartitionLaw]]:
+        """Return a function from the value to log density and law, others fixed at `point`.
 
         Parameters
         ----------
@@ -96,13 +110,13 @@ class ConcentrationPrior:
         Returns
         -------
         callable
-            From float to a tuple (log density, alpha) of floats.
+            From float to a tuple (log density, law); the law may be impossible.
         """
         self._fixed.set(point)
 
-        def evaluate(value: float) -> tuple[float, float]:
-            log_density, alpha = self._function(np.asarray(value, self._dtype))
-            return float(log_density), float(alpha)
+        def evaluate(value: float) -> tuple[float, PartitionLaw]:
+            log_density, discount, strength = self._function(np.asarray(value, self._dtype))
+            return float(log_density), PartitionLaw(float(discount), float(strength))
 
         return evaluate
 
@@ -110,7 +124,7 @@ class ConcentrationPrior:
 def concentration_prior(
     mixture: MixtureVariables, model: Model, point: Mapping[str, np.ndarray]
 ) -> ConcentrationPrior | None:
-    """Return the prior of alpha, if alpha depends on a single scalar variable.
+    """Return the prior of the law, if it depends on a single scalar variable.
 
     Parameters
     ----------
@@ -122,23 +136,20 @@ def concentration_prior(
     Returns
     -------
     ConcentrationPrior or None
-        None if alpha is a number, if it depends on several variables or on a discrete one, or if
-        the mixture depends on the variable in another way.  Then only another step method moves
-        it.
+        None if strength and discount are numbers, if they depend on several variables or on a
+        discrete one, or if the mixture depends on the variable in another way.
     """
-    roots = [rv for rv in model.free_RVs if rv in _above([mixture.alpha], model)]
-    if len(roots) != 1 or roots[0].ndim or not roots[0].dtype.startswith("float"):
+    roots = _roots(mixture, model)
+    every = _above(mixture.law, model).intersection(model.free_RVs)
+    if len(roots) != 1 or every != {*roots}:
         return None
-    if roots[0] in _above([*mixture.hyperparameters.values(), mixture.data], model):
-        return None
-    own = {*mixture.owned, mixture.rv}
-    return ConcentrationPrior(mixture.alpha, own, model, roots[0], point)
+    return _prior(mixture, model, roots[0], point)
 
 
-def concentration_to_move(
+def concentrations_to_move(
     mixture: MixtureVariables, model: Model, point: Mapping[str, np.ndarray]
-) -> ConcentrationPrior | None:
-    """Return the prior of alpha if the step of this mixture moves alpha.
+) -> list[ConcentrationPrior]:
+    """Return the priors of the variables behind the law that the step of this mixture moves.
 
     If several mixtures depend on one variable, the step of the first one moves it.  If a later step
     moved it, the statistics of earlier mixtures would be out of date, see `step_order`.
@@ -152,16 +163,39 @@ def concentration_to_move(
 
     Returns
     -------
-    ConcentrationPrior or None
-        None if `concentration_prior` is None, or if an earlier mixture depends on the variable.
+    list of ConcentrationPrior
+        For each of strength and discount the single scalar variable on which it depends; without
+        variables that other step methods alone can move, because the mixture depends on them in
+        another way, or an earlier mixture depends on them.
     """
-    roots = roots_of(mixture.alpha, model)
+    taken: set[Variable] = set()
     for name, before in find_mixtures(model).items():
         if name == mixture.name:
             break
-        if roots & _above([before.alpha, *before.hyperparameters.values(), before.data], model):
-            return None
-    return concentration_prior(mixture, model, point)
+        taken |= _above([*before.law, *before.hyperparameters.values(), before.data], model)
+    roots = [root for root in _roots(mixture, model) if root not in taken]
+    return [_prior(mixture, model, root, point) for root in roots]
+
+
+def _prior(
+    mixture: MixtureVariables, model: Model, root: Variable, point: Mapping[str, np.ndarray]
+) -> ConcentrationPrior:
+    own = {*mixture.owned, mixture.rv}
+    return ConcentrationPrior(mixture.law, own, model, root, point)
+
+
+def _roots(mixture: MixtureVariables, model: Model) -> list[Variable]:
+    """Return the scalar variables that determine strength and discount, one each at most."""
+    elsewhere = _above([*mixture.hyperparameters.values(), mixture.data], model)
+    found: list[Variable] = []
+    for number in (mixture.strength, mixture.discount):
+        above = _above([number], model) - set(mixture.owned)
+        roots = [rv for rv in model.free_RVs if rv in above]
+        if len(roots) != 1 or roots[0].ndim or not roots[0].dtype.startswith("float"):
+            continue
+        if roots[0] not in elsewhere and roots[0] not in found:
+            found.append(roots[0])
+    return found
 
 
 def roots_of(graph: Variable, model: Model) -> set[Any]:

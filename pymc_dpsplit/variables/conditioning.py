@@ -1,4 +1,4 @@
-"""Evaluation of alpha, hyperparameters and observations at a point of PyMC or a stored draw."""
+"""Evaluation of law, hyperparameters and observations at a point of PyMC or a stored draw."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,10 +13,12 @@ from pytensor.graph.traversal import ancestors, explicit_graph_inputs, walk
 from pymc_dpsplit.components.arguments import rows_of
 from pymc_dpsplit.data.fixed_rows import FixedRows, fixed
 from pymc_dpsplit.data.sparse_rows import Rows, SparseRows
+from pymc_dpsplit.moves.partition_law import PartitionLaw
+from pymc_dpsplit.variables.law import checked_law
 from pymc_dpsplit.variables.lookup import MixtureVariables
 from pymc_dpsplit.variables.observed import values_of
 
-# Number and spread of random points at which alpha and the hyperparameters are checked before
+# Number and spread of random points at which the law and the hyperparameters are checked before
 # sampling, and number of failures allowed: positive definite matrices may be singular by rounding.
 _N_PROBES, _PROBE_SPREAD, _MOST_FAULTS = 32, 1.0, 3
 
@@ -26,14 +28,14 @@ class Conditioning(NamedTuple):
 
     Attributes
     ----------
-    alpha : float
+    law : PartitionLaw
     values : dict
         Checked hyperparameters; always the same object if they cannot change.
     rows : SparseRows, or ndarray of float64 or float32, shape (N, D)
         Observations without missing entries; must not be modified.
     """
 
-    alpha: float
+    law: PartitionLaw
     values: dict[str, np.ndarray]
     rows: Any
 
@@ -45,7 +47,7 @@ class PointEvaluator:
     ----------
     mixture : MixtureVariables
     outputs : sequence of TensorVariable
-        Alpha, the hyperparameters and the observations.
+        Discount and strength, the hyperparameters and the observations.
     inputs : sequence of TensorVariable
         Variables that `outputs` depend on, except shared variables.
     compile_kwargs : dict
@@ -65,14 +67,14 @@ class PointEvaluator:
         if not _depend(data, inputs):
             self._fixed_rows = self._fixed(values_of(data))
             outputs = numbers
-        # Constant outputs are evaluated once: in most models only alpha varies.
+        # Constant outputs are evaluated once: in most models only the strength varies.
         self._moving = [at for at, output in enumerate(outputs) if _depend(output, inputs)]
         self._outputs: list[Any] = [
             None if at in self._moving else output.eval() for at, output in enumerate(outputs)
         ]
         self._fixed_values: dict[str, np.ndarray] | None = None
-        if all(at in (0, len(numbers)) for at in self._moving):
-            self._fixed_values = self._checked_values(self._outputs[1 : len(numbers)])
+        if all(at in (0, 1, len(numbers)) for at in self._moving):
+            self._fixed_values = self._checked_values(self._outputs[2 : len(numbers)])
         options = {"on_unused_input": "ignore", "trust_input": True, **compile_kwargs}
         moving = [outputs[at] for at in self._moving]
         self._function = compile_function(list(inputs), moving, **options) if moving else None
@@ -103,25 +105,21 @@ class PointEvaluator:
         Raises
         ------
         ValueError
-            If alpha, a hyperparameter or an observation is out of range.
+            If the law, a hyperparameter or an observation is out of range.
         """
         outputs = list(self._outputs)
         if self._function is not None:
             moved = self._function(*(values[name] for name in self._names))
             for at, value in zip(self._moving, moved, strict=True):
                 outputs[at] = value
-        alpha, *rest = outputs
-        name = self._mixture.name
-        if not (np.isfinite(alpha) and alpha > 0):
-            raise ValueError(
-                f"{name}: alpha is {float(alpha):g} at a point that its prior allows; give it a "
-                "prior on the positive numbers, for instance pm.Gamma or pm.HalfNormal."
-            )
+        discount, strength, *rest = outputs
+        with _faults_of(self._mixture):
+            law = checked_law(discount, strength, self._mixture.is_finite)
         checked = self._fixed_values
         if checked is None:
             checked = self._checked_values(rest[: len(self._mixture.hyperparameters)])
         rows = self._checked(rest[-1]) if self._fixed_rows is None else self._fixed_rows
-        return Conditioning(float(alpha), checked, rows)
+        return Conditioning(law, checked, rows)
 
     def _fixed(self, values: Rows) -> Rows:
         """Return constant rows, checked unless declaring the mixture did so for good."""
@@ -175,7 +173,7 @@ def _depend(output: Variable, inputs: Sequence[Variable]) -> bool:
 
 
 def _wanted(mixture: MixtureVariables) -> list[Variable]:
-    return [mixture.alpha, *mixture.hyperparameters.values(), mixture.data]
+    return [*mixture.law, *mixture.hyperparameters.values(), mixture.data]
 
 
 def evaluator_of_points(

@@ -1,5 +1,6 @@
 """Conversion of hyperparameters to graphs: check numbers, and broadcast variables."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytensor.tensor as pt
@@ -53,19 +54,30 @@ def checked_hyperparameters(
     return graphs
 
 
-def checked_concentration(key: str, value: Any, model: Model) -> Variable:
-    """Return a concentration, a positive number or a variable, as a scalar of the graph.
+def checked_scalar(
+    key: str,
+    value: Any,
+    model: Model,
+    meaning: str,
+    check: Callable[[str, Any], float] = positive_scalar,
+) -> Variable:
+    """Return a number or a variable as a scalar of the graph.
 
     Parameters
     ----------
     key : str
-        Name of the argument, used in the message.
+        Name of the argument, used in messages.
     value : float or TensorVariable
     model : pymc.Model
+    meaning : str
+        What the argument is, and the remedy, which end the sentence about a value of None.
+    check : callable
+        Returns the number as a float, or raises ValueError.
 
     Returns
     -------
     TensorVariable
+        Of float64.
 
     Raises
     ------
@@ -74,13 +86,10 @@ def checked_concentration(key: str, value: Any, model: Model) -> Variable:
     """
     if not isinstance(value, Variable):
         if value is None:
-            raise ValueError(
-                f"{key}=None is no concentration; give a positive number, or a variable such as "
-                f'pm.Gamma("{key}", 2, 4).'
-            )
+            raise ValueError(f"{key}=None is no {meaning}.")
         if isinstance(value, str | bytes):
             raise ValueError(f"{key}={shown(value)} is a string; give a positive number.")
-        return pt.constant(positive_scalar(key, value))
+        return pt.constant(check(key, value), dtype="float64")
     refuse_foreign_rvs(key, value, model)
     tensor = as_real_tensor(key, value)
     if tensor.type.ndim and any(length != 1 for length in tensor.type.shape):
@@ -88,7 +97,7 @@ def checked_concentration(key: str, value: Any, model: Model) -> Variable:
             f"{key}={value} has shape {tensor.type.shape}; give a scalar, for instance {key}[0]."
         )
     if not rvs_in_graph(value):
-        positive_scalar(key, value.eval())
+        check(key, value.eval())
     return tensor.reshape(()) if tensor.type.ndim else tensor
 
 

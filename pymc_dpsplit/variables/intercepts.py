@@ -98,7 +98,7 @@ def intercepts_of(
         return []
     mixtures = find_mixtures(model).values()
     rvs: Any = model.basic_RVs
-    inputs = [graph for one in mixtures for graph in (one.alpha, *one.hyperparameters.values())]
+    inputs = [graph for one in mixtures for graph in (*one.law, *one.hyperparameters.values())]
     inputs += [one.data for one in mixtures if one.rv is not mixture.rv]
     above = set(ancestors(inputs, blockers=rvs))
     owned = {rv for one in mixtures for rv in (*one.owned, one.rv)}

@@ -12,6 +12,7 @@ from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.components.shared_labels.items import Items, SharedLabels
 from pymc_dpsplit.data.blocks import column_centres, count_where
 from pymc_dpsplit.data.sparse_rows import Rows
+from pymc_dpsplit.moves.partition_law import PartitionLaw, remainder_law
 from pymc_dpsplit.moves.patterns import patterns_of
 from pymc_dpsplit.moves.sweep.density import fill_log_masses, fill_log_mixture, log_density_alone
 from pymc_dpsplit.variables.inputs import named_parameters
@@ -52,6 +53,7 @@ def log_mixture_density(
     parameters: Mapping[str, np.ndarray],
     values: Mapping[str, np.ndarray],
     alpha: float = np.nan,
+    discount: float = 0.0,
 ) -> np.ndarray:
     """Return the log density of complete rows, or of groups of them, docs/method.md, eq. (5.1).
 
@@ -66,8 +68,8 @@ def log_mixture_density(
         Mass of the remainder.
     parameters, values : mapping
         Cluster parameters (K, ...), and hyperparameters.
-    alpha : float
-        Concentration; used only if `items.depends_on_alpha`.
+    alpha, discount : float
+        Strength and discount of the law of the partition; used only if `items.depends_on_law`.
 
     Returns
     -------
@@ -77,8 +79,9 @@ def log_mixture_density(
     items = _items_of(items)
     out = np.empty(items.number_of(rows))
     shift = column_centres(rows)
-    law = _as_kernels_see_it(items, rows, weights, remainder, parameters, values, shift, alpha)
-    fill_log_mixture(*law, out)
+    law = remainder_law(PartitionLaw(discount, alpha), len(weights))
+    given = _as_kernels_see_it(items, rows, weights, remainder, parameters, values, shift, law)
+    fill_log_mixture(*given, out)
     return out
 
 
@@ -91,6 +94,7 @@ def log_masses(
     values: Mapping[str, np.ndarray],
     shift: np.ndarray,
     alpha: float = np.nan,
+    discount: float = 0.0,
 ) -> np.ndarray:
     """Return the logarithms of the terms of eq. (5.1), which `log_mixture_density` sums.
 
@@ -101,7 +105,7 @@ def log_masses(
     shift : ndarray of float64, shape (D,)
         What kernels subtract from rows, near the clusters: the mean of the rows themselves would
         let one that is far away take the digits of all.
-    alpha : float
+    alpha, discount : float
         See `log_mixture_density`.
 
     Returns
@@ -111,8 +115,9 @@ def log_masses(
     """
     items = _items_of(items)
     out = np.empty((len(weights) + 1, items.number_of(rows)))
-    law = _as_kernels_see_it(items, rows, weights, remainder, parameters, values, shift, alpha)
-    fill_log_masses(*law, out)
+    law = remainder_law(PartitionLaw(discount, alpha), len(weights))
+    given = _as_kernels_see_it(items, rows, weights, remainder, parameters, values, shift, law)
+    fill_log_masses(*given, out)
     return out
 
 
@@ -128,7 +133,7 @@ def _as_kernels_see_it(
     parameters: Mapping[str, np.ndarray],
     values: Mapping[str, np.ndarray],
     shift: np.ndarray,
-    alpha: float,
+    rest: PartitionLaw,
 ) -> tuple[Any, ...]:
     """Return prior, data, prior predictives, log weights, parameters, log remainder."""
     prior = items.prior(values, shift)
@@ -137,8 +142,8 @@ def _as_kernels_see_it(
         log_weights, log_rest = np.log(weights), float(np.log(remainder))
     data = items.arranged(rows)
     alone = log_density_alone(items.component, prior, data, rows, values)
-    if items.shared is not None and items.depends_on_alpha:
-        alone = alone + items.shared.log_together(alpha)
+    if items.shared is not None and items.depends_on_law:
+        alone = alone + items.shared.log_together(rest.strength, rest.discount)
     return prior, data, alone, log_weights, params, log_rest
 
 
@@ -174,9 +179,9 @@ class MixtureLogDensity(ObjectModeOp):
     """Log density of each row, or group of rows, under the mixture, docs/method.md, eq. (5.1).
 
     Inputs are the observations, as one array or as the parts of `SparseRows`, then the inputs of
-    `MixtureRows` from the number of clusters to the hyperparameters.  Alpha is an input, the last
-    one, only if labels are known; its gradient does not depend on this op otherwise.  Missing
-    entries (NaN) are integrated out.
+    `MixtureRows` from the number of clusters to the hyperparameters.  Discount and strength are
+    inputs, the last two, only if labels are known; their gradients do not depend on this op
+    otherwise.  Missing entries (NaN) are integrated out.
 
     Parameters
     ----------
@@ -222,7 +227,7 @@ class MixtureLogDensity(ObjectModeOp):
         n_clusters, new_weight, weights, *rest = inputs[self.n_parts :]
         weights, remainder = kept_weights(n_clusters, new_weight, weights)
         items = Items(self.component, self.shared)
-        *rest, alpha = rest if items.depends_on_alpha else (*rest, np.nan)
+        *rest, discount, strength = rest if items.depends_on_law else (*rest, 0.0, np.nan)
         law = weights, remainder, *named_parameters(self.component, rest, len(weights))
         if self.sparse is not None:
             sparse = self.sparse.rows_of(data)
@@ -230,7 +235,9 @@ class MixtureLogDensity(ObjectModeOp):
             return
         rows = np.asarray(data[0]).reshape(data[0].shape[0], -1)
         if self.shared is not None:
-            output_storage[0][0] = log_mixture_density(items, rows, *law, float(alpha))
+            output_storage[0][0] = log_mixture_density(
+                items, rows, *law, float(strength), float(discount)
+            )
             return
         # Without missing entries, which are searched for block by block, rows are not copied.
         has_holes = count_where(np.isnan, rows) > 0

@@ -9,6 +9,7 @@ import numpy as np
 from pymc.model import Model
 from pymc.pytensorf import rvs_in_graph
 from pytensor.graph.basic import Variable
+from pytensor.graph.traversal import ancestors
 
 from pymc_dpsplit.components.arguments import shown
 from pymc_dpsplit.components.component_family import ComponentFamily
@@ -37,12 +38,14 @@ class MixtureVariables:
     name : str
     component : ComponentFamily
         Family; its own hyperparameters are not used, but those in `hyperparameters`.
-    alpha : TensorVariable
+    discount, strength : TensorVariable
+        Parameters of the law of the partition; the strength of a `DPMixture` is alpha.
     hyperparameters : dict
         Name to TensorVariable.
     measure : dict
         Role to free variable: ``"n_clusters"``, ``"new_weight"``, ``"weights"``, each cluster
-        parameter and, if labels are variables of the model, ``"labels"``.
+        parameter and, if labels are variables of the model, ``"labels"``; ``"log_weights"`` if the
+        discount is one.
     value_names : dict
         The same roles, and ``"unobserved"`` if entries are missing, to the name of the value in a
         point.
@@ -61,7 +64,8 @@ class MixtureVariables:
 
     name: str
     component: ComponentFamily
-    alpha: Variable
+    discount: Variable
+    strength: Variable
     hyperparameters: dict[str, Variable]
     measure: dict[str, Variable]
     value_names: dict[str, str]
@@ -75,6 +79,22 @@ class MixtureVariables:
     def owned(self) -> list[Variable]:
         """Return the free variables that the step moves."""
         return [*self.measure.values(), *([] if self.unobserved is None else [self.unobserved])]
+
+    @property
+    def law(self) -> tuple[Variable, Variable]:
+        """Return discount and strength."""
+        return self.discount, self.strength
+
+    def names_of_law(self, model: Model) -> set[str]:
+        """Return the names of the variables of a model that determine discount and strength."""
+        rvs: Any = model.basic_RVs
+        above = ancestors(self.law, blockers=rvs)
+        return {str(of.name) for of in above if of.name in model.named_vars}
+
+    @property
+    def is_finite(self) -> bool:
+        """Return whether the mixture is declared with a finite number of components."""
+        return bool(self.measure["weights"].owner.op.is_finite)
 
     @property
     def items(self) -> Items:
@@ -109,6 +129,7 @@ class MixtureVariables:
         log_rest: float,
         parameters: Mapping[str, np.ndarray],
         labels: np.ndarray | None = None,
+        sum_log_weights: float = np.nan,
     ) -> dict[str, np.ndarray]:
         """Return the entries of a point for this measure, in new arrays.
 
@@ -124,6 +145,8 @@ class MixtureVariables:
             Name to ndarray (K, ...), in the same order.
         labels : ndarray of int, shape (N,), optional
             In the same order; required if labels are variables.
+        sum_log_weights : float
+            Required if the discount is a variable.
 
         Returns
         -------
@@ -147,6 +170,8 @@ class MixtureVariables:
             values[name] = pad_rows(parameter, self.measure[name].type.shape, np.nan)
         if self.is_labelled:
             values["labels"] = np.asarray(labels).astype(label_dtype(self.max_clusters))
+        if "log_weights" in self.measure:
+            values["log_weights"] = np.asarray(sum_log_weights)
         return {self.value_names[role]: value for role, value in values.items()}
 
     def incomplete(self) -> Incomplete:
@@ -315,7 +340,7 @@ def _variables_of(
     node: Any, rv: Any, unobserved: Variable | None, model: Model
 ) -> MixtureVariables:
     op: RandomMeasure = node.op
-    _, alpha, *hyperparameters = node.inputs
+    _, discount, strength, *hyperparameters = node.inputs
     measure = dict(zip(op.roles, node.outputs[1:], strict=True))
     names = {role: str(model.rvs_to_values[of].name) for role, of in measure.items()}
     extra = rv.owner.op.extra(rv.owner.inputs)
@@ -326,7 +351,8 @@ def _variables_of(
     return MixtureVariables(
         name=op.target,
         component=op.component,
-        alpha=alpha,
+        discount=discount,
+        strength=strength,
         hyperparameters=dict(
             zip(op.component.hyperparameter_ndims(), hyperparameters, strict=True)
         ),

@@ -21,11 +21,12 @@ from pymc_dpsplit.moves.forward import (
     draw_block_sizes,
     draw_new_weight,
     draw_occupied_weights,
-    draw_seating,
+    draw_partition,
 )
-from pymc_dpsplit.moves.partition_law import dirichlet_process
+from pymc_dpsplit.moves.partition_law import PartitionLaw
 from pymc_dpsplit.variables.base_density import base_log_density
 from pymc_dpsplit.variables.inputs import named_hyperparameters
+from pymc_dpsplit.variables.law import is_dirichlet, law_terms
 from pymc_dpsplit.variables.object_mode import ObjectModeOp
 from pymc_dpsplit.variables.owned_terms import conditional_term
 
@@ -117,13 +118,15 @@ def pad_rows(values: np.ndarray, shape: tuple[int, ...], fill: float) -> np.ndar
 
 
 class RandomMeasure(OwnedByStep, ObjectModeOp, RNGConsumerOp, MeasurableOp):
-    """Occupied part of a Dirichlet process after `n_obs` observations.
+    """Occupied part of a random measure after `n_obs` observations.
 
-    Inputs are a generator, alpha and the hyperparameters.  Outputs are the generator, the number of
-    clusters K, the weight of the remainder, the weights (L,), each cluster parameter (L, ...) and,
-    if `labelled`, the label (N,) of each observation.  Clusters are in order of decreasing weight;
-    rows from K on have weight 0 and NaN parameters.  If K > L the largest L clusters are recorded;
-    with labels, which may refer to the others, this is an error.
+    Inputs are a generator, discount and strength of the law of the partition, and the
+    hyperparameters.  Outputs are the generator, the number of clusters K, the weight of the
+    remainder, the weights (L,), each cluster parameter (L, ...) and, if `labelled`, the label (N,)
+    of each observation; if the `discount_varies`, also the sum of the log weights of all K
+    clusters.  Clusters are in order of decreasing weight; rows from K on have weight 0 and NaN
+    parameters.  If K > L the largest L clusters are recorded; with labels, which may refer to the
+    others, this is an error.
 
     Parameters
     ----------
@@ -139,9 +142,22 @@ class RandomMeasure(OwnedByStep, ObjectModeOp, RNGConsumerOp, MeasurableOp):
         Number of rows L.
     labelled : bool
         Whether labels are variables of the model.
+    is_finite : bool
+        Whether the number of components is finite.
+    discount_varies : bool
+        Whether the discount is a variable, whose conditional density depends on all weights.
     """
 
-    __props__ = ("target", "component", "n_obs", "n_features", "max_clusters", "labelled")
+    __props__ = (
+        "target",
+        "component",
+        "n_obs",
+        "n_features",
+        "max_clusters",
+        "labelled",
+        "is_finite",
+        "discount_varies",
+    )
     _print_name = ("DPMeasure", r"\operatorname{DPMeasure}")
     name = "DPMeasure"
 
@@ -153,6 +169,8 @@ class RandomMeasure(OwnedByStep, ObjectModeOp, RNGConsumerOp, MeasurableOp):
         n_features: int,
         max_clusters: int,
         labelled: bool,
+        is_finite: bool = False,
+        discount_varies: bool = False,
     ) -> None:
         self.target = target
         self.component = component
@@ -160,15 +178,18 @@ class RandomMeasure(OwnedByStep, ObjectModeOp, RNGConsumerOp, MeasurableOp):
         self.n_features = n_features
         self.max_clusters = max_clusters
         self.labelled = labelled
+        self.is_finite = is_finite
+        self.discount_varies = discount_varies
 
     @property
     def roles(self) -> tuple[str, ...]:
         """Return the role of every output except the generator."""
-        return (*ROLES, *self.component.parameters, *(("labels",) if self.labelled else ()))
+        more = ("labels",) * self.labelled + ("log_weights",) * self.discount_varies
+        return (*ROLES, *self.component.parameters, *more)
 
     @property
     def n_measure(self) -> int:
-        """Return the number of outputs without the generator and the labels."""
+        """Return the number of outputs without the generator, the labels and the log weights."""
         return len(ROLES) + len(self.component.parameters)
 
     @property
@@ -179,6 +200,8 @@ class RandomMeasure(OwnedByStep, ObjectModeOp, RNGConsumerOp, MeasurableOp):
         types += [TensorType("float64", of) for of in [(self.max_clusters,), *parameters]]
         if self.labelled:
             types.append(TensorType(label_dtype(self.max_clusters), (self.n_obs,)))
+        if self.discount_varies:
+            types.append(TensorType("float64", ()))
         return types
 
     @override
@@ -193,17 +216,20 @@ class RandomMeasure(OwnedByStep, ObjectModeOp, RNGConsumerOp, MeasurableOp):
 
     def dist_params(self, node: Apply) -> list[Variable]:
         """Return the inputs that PyMC prints."""
-        return list(node.inputs[1:])
+        _, discount, strength, *hyperparameters = node.inputs
+        shown = [strength] if is_dirichlet(discount) else [strength, discount]
+        return [*shown, *hyperparameters]
 
     def infer_shape(self, node: Apply, shapes: Any) -> list[Any]:
         return [None, *(tuple(map(pt.constant, of.shape)) for of in self.output_types)]
 
     @override
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Any) -> None:
-        rng, alpha, *hyperparameters = inputs
+        rng, discount, strength, *hyperparameters = inputs
         rng = custom_rng_deepcopy(rng)
         values = named_hyperparameters(self.component, hyperparameters)
-        labels, weights, new_weight = self._draw_partition(rng, float(alpha))
+        law = PartitionLaw(float(discount), float(strength))
+        labels, weights, new_weight = self._draw_partition(rng, law)
         n_kept = min(len(weights), self.max_clusters)
         parameters = self.component.draw_base(rng, values, n_kept)
         drawn = [rng, np.asarray(len(weights)), np.asarray(new_weight)]
@@ -213,23 +239,28 @@ class RandomMeasure(OwnedByStep, ObjectModeOp, RNGConsumerOp, MeasurableOp):
             drawn.append(pad_rows(parameters[name], shape, np.nan))
         if self.labelled:
             drawn.append(labels.astype(label_dtype(self.max_clusters)))
+        if self.discount_varies:
+            drawn.append(np.asarray(np.log(weights).sum()))
         for storage, value in zip(output_storage, drawn, strict=True):
             storage[0] = value
 
     def _draw_partition(
-        self, rng: np.random.Generator, alpha: float
+        self, rng: np.random.Generator, law: PartitionLaw
     ) -> tuple[np.ndarray, np.ndarray, float]:
         """Draw the labels (N,), the weights (K,) in decreasing order, and the remainder."""
-        law = dirichlet_process(alpha)
-        # Drawn before the partition, so without its number of clusters: right for discount 0 only,
-        # where the remainder is independent of the partition.
-        new_weight = draw_new_weight(rng, law, self.n_obs, 0)
-        if not self.labelled:
-            sizes = draw_block_sizes(rng, alpha, self.n_obs)
+        # Without a discount the remainder is independent of the partition, and drawn first.
+        new_weight = draw_new_weight(rng, law, self.n_obs, 0) if law.discount == 0.0 else 0.0
+        if law.discount == 0.0 and not self.labelled:
+            sizes = draw_block_sizes(rng, law.strength, self.n_obs)
             weights = np.sort(draw_occupied_weights(rng, law, sizes, new_weight))[::-1]
             return np.empty(0, np.int64), weights, new_weight
-        seats = draw_seating(rng, alpha, self.n_obs)
-        weights = draw_occupied_weights(rng, law, np.bincount(seats), new_weight)
+        seats = draw_partition(rng, law, self.n_obs)
+        sizes = np.bincount(seats)
+        if law.discount != 0.0:
+            new_weight = draw_new_weight(rng, law, self.n_obs, len(sizes))
+        weights = draw_occupied_weights(rng, law, sizes, new_weight)
+        if not self.labelled:
+            return np.empty(0, np.int64), np.sort(weights)[::-1], new_weight
         if len(weights) > self.max_clusters:
             raise ValueError(overflow_message(self.target, len(weights), self.max_clusters))
         order = np.argsort(-weights, kind="stable")
@@ -245,16 +276,14 @@ def _measure_logprob(
     op: RandomMeasure,
     values: Sequence[Any],
     rng: Variable,
-    alpha: Any,
+    discount: Any,
+    strength: Any,
     *hyperparameters: Variable,
     **kwargs: Any,
 ) -> list[Any]:
-    """Return the log-probability terms of the outputs, docs/method.md, eq. (1.5).
+    """Return the log-probability terms of the outputs, see `law_terms`.
 
-    As a function of alpha the posterior of the measure given the partition is proportional to
-    alpha^K w_rest^(alpha - 1).  Factors without alpha, such as the product of w_k^(n_k - 1), are
-    omitted, because the step draws the measure exactly.  The term of the first parameter is the
-    joint density of all parameters.
+    The term of the first parameter is the joint density of all parameters.
     """
     if len(values) != len(op.output_types):
         raise NotImplementedError(
@@ -263,21 +292,26 @@ def _measure_logprob(
         )
     n_parameters = len(op.component.parameters)
     n_clusters, new_weight, weights, *rest = values
-    parameters, labels = rest[:n_parameters], rest[n_parameters:]
+    parameters = rest[:n_parameters]
+    more = dict(zip(op.roles[op.n_measure :], rest[n_parameters:], strict=True))
     base = base_log_density(op.component, n_clusters, parameters, hyperparameters)
     fixed = [n_clusters, *parameters, *hyperparameters]
     zero: Any = pt.zeros((), dtype="float64")
+    law = law_terms(discount, strength, n_clusters, new_weight, more.get("log_weights"))
     terms = [
-        n_clusters * pt.log(alpha),
-        (alpha - 1.0) * pt.log(new_weight),
+        law.n_clusters,
+        law.new_weight,
         zero,
         conditional_term(base, zero, fixed),
         *([zero] * (n_parameters - 1)),
     ]
-    for label in labels:
+    if "labels" in more:
+        label = more["labels"]
         # At the initial point there are no clusters yet, and labels are placeholders.
         chosen = pt.where(n_clusters > 0, pt.log(weights[label]), 0.0)
         terms.append(conditional_term(chosen, pt.zeros_like(chosen), [n_clusters, weights]))
+    if "log_weights" in more:
+        terms.append(law.log_weights)
     return terms
 
 
@@ -307,7 +341,12 @@ class CentralParameters(ObjectModeOp):
 
 @_support_point.register(RandomMeasure)
 def _measure_support_point(
-    op: RandomMeasure, rv: Variable, rng: Variable, alpha: Variable, *hyperparameters: Variable
+    op: RandomMeasure,
+    rv: Variable,
+    rng: Variable,
+    discount: Variable,
+    strength: Variable,
+    *hyperparameters: Variable,
 ) -> Variable:
     """Return an initial point with K = 0, for which the step chooses the initial partition.
 

@@ -14,7 +14,7 @@ from pytensor.tensor.type import TensorType
 
 from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.moves.forward import draw_labelled_rows, draw_labels
-from pymc_dpsplit.moves.partition_law import dirichlet_process
+from pymc_dpsplit.moves.partition_law import PartitionLaw, remainder_law
 from pymc_dpsplit.variables.inputs import named_parameters
 from pymc_dpsplit.variables.log_density import kept_weights
 from pymc_dpsplit.variables.measure import OwnedByStep
@@ -26,7 +26,8 @@ class MissingEntries(OwnedByStep, ObjectModeOp, RNGConsumerOp, MeasurableOp):
     """The missing entries of the data, in the order of rows and then of features.
 
     Inputs are a generator, the row and the feature of each entry, a plain value for it to start
-    from, its mean, alpha, the random measure and the hyperparameters.
+    from, its mean, discount and strength of the law of the partition, the random measure and the
+    hyperparameters.
 
     Parameters
     ----------
@@ -59,19 +60,21 @@ class MissingEntries(OwnedByStep, ObjectModeOp, RNGConsumerOp, MeasurableOp):
 
     def dist_params(self, node: Apply) -> list[Variable]:
         """Return the inputs that PyMC prints: the random measure."""
-        return list(node.inputs[6 : 9 + len(self.component.parameters)])
+        return list(node.inputs[7 : 10 + len(self.component.parameters)])
 
     def infer_shape(self, node: Apply, shapes: Any) -> list[Any]:
         return [None, (pt.constant(self.n_missing),)]
 
     @override
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Any) -> None:
-        rng, rows, features, _, mean, alpha, n_clusters, new_weight, weights, *rest = inputs
+        rng, rows, features, _, mean, discount, strength, *rest = inputs
+        n_clusters, new_weight, weights, *rest = rest
         rng = custom_rng_deepcopy(rng)
         weights, _ = kept_weights(n_clusters, new_weight, weights)
         parameters, values = named_parameters(self.component, rest, len(weights))
         distinct, position = np.unique(rows, return_inverse=True)
-        labels = draw_labels(rng, len(distinct), dirichlet_process(alpha), weights)
+        law = remainder_law(PartitionLaw(float(discount), float(strength)), len(weights))
+        labels = draw_labels(rng, len(distinct), law, weights)
         drawn = draw_labelled_rows(rng, self.component, labels, parameters, values)
         output_storage[0][0] = rng
         output_storage[1][0] = drawn.reshape(len(distinct), -1)[position, features] + mean

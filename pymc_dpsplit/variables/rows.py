@@ -18,7 +18,7 @@ from pymc_dpsplit.components.fixed_hyperparameters import with_values
 from pymc_dpsplit.components.linear_regression.family import LinearRegression
 from pymc_dpsplit.components.shared_labels.items import Items, SharedLabels
 from pymc_dpsplit.moves.forward import draw_labelled_rows, draw_labels
-from pymc_dpsplit.moves.partition_law import dirichlet_process
+from pymc_dpsplit.moves.partition_law import PartitionLaw, remainder_law
 from pymc_dpsplit.variables.graph_parameters import graph_parameters_at
 from pymc_dpsplit.variables.inputs import named_hyperparameters, named_parameters
 from pymc_dpsplit.variables.log_density import kept_weights, log_density_of
@@ -29,10 +29,11 @@ from pymc_dpsplit.variables.owned_terms import conditional_term
 class MixtureRows(ObjectModeOp, RNGConsumerOp, MeasurableOp):
     """Observations, independent given the random measure.
 
-    Inputs are a generator, the number of rows, alpha, then the number of clusters, the weight of
-    the remainder, the weights, each cluster parameter and each hyperparameter, then the extras.
-    Rows that fall in the remainder are partitioned by a Chinese restaurant process, with parameters
-    from the base measure, so that rows drawn together follow the process exactly.
+    Inputs are a generator, the number of rows, discount and strength of the law of the partition,
+    then the number of clusters, the weight of the remainder, the weights, each cluster parameter
+    and each hyperparameter, then the extras.  Rows that fall in the remainder are partitioned by
+    its law, with parameters from the base measure, so that rows drawn together follow the process
+    exactly.
 
     Parameters
     ----------
@@ -107,19 +108,20 @@ class MixtureRows(ObjectModeOp, RNGConsumerOp, MeasurableOp):
 
     def dist_params(self, node: Apply) -> list[Variable]:
         """Return the inputs that PyMC prints, without the number of rows and constants."""
-        return list(node.inputs[3 : 3 + self.n_measure])
+        return list(node.inputs[4 : 4 + self.n_measure])
 
     def infer_shape(self, node: Apply, shapes: Any) -> list[Any]:
         return [None, self._shape(node.inputs[1])]
 
     @override
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Any) -> None:
-        rng, n_rows, alpha, n_clusters, new_weight, weights, *rest = inputs
+        rng, n_rows, discount, strength, n_clusters, new_weight, weights, *rest = inputs
         rng = custom_rng_deepcopy(rng)
         extra = self.extra(inputs)
         weights, _ = kept_weights(n_clusters, new_weight, weights)
         rest = rest[: len(rest) - len(extra)]
         parameters, values = named_parameters(self.component, rest, len(weights))
+        law = remainder_law(PartitionLaw(float(discount), float(strength)), len(weights))
         component = self.component
         if "covariates" in extra:
             assert isinstance(component, LinearRegression)
@@ -127,16 +129,16 @@ class MixtureRows(ObjectModeOp, RNGConsumerOp, MeasurableOp):
         if self.is_latent and len(extra["labels"]) == n_rows and n_clusters > 0:
             labels = extra["labels"].astype(np.int64)
         elif self.shared is not None:
-            labels = self._draw_shared_labels(rng, int(n_rows), alpha, weights)
+            labels = self._draw_shared_labels(rng, int(n_rows), law, weights)
         else:
-            labels = draw_labels(rng, int(n_rows), dirichlet_process(alpha), weights)
+            labels = draw_labels(rng, int(n_rows), law, weights)
         rows = draw_labelled_rows(rng, component, labels, parameters, values)
         output_storage[0][0] = rng
         rows = rows + extra["mean"] if "mean" in extra else rows
         output_storage[1][0] = rows.astype(self.dtype, copy=False)
 
     def _draw_shared_labels(
-        self, rng: np.random.Generator, n_rows: int, alpha: float, weights: np.ndarray
+        self, rng: np.random.Generator, n_rows: int, law: PartitionLaw, weights: np.ndarray
     ) -> np.ndarray:
         """Draw a label for each group, and return those of the rows."""
         assert self.shared is not None
@@ -157,7 +159,7 @@ class MixtureRows(ObjectModeOp, RNGConsumerOp, MeasurableOp):
                 f"{self.target} is to be drawn with {n_rows} rows, but groups= names the groups of "
                 f"{n_known}; draw as many rows, or declare the mixture anew."
             )
-        labels = draw_labels(rng, self.shared.n_groups, dirichlet_process(alpha), weights)
+        labels = draw_labels(rng, self.shared.n_groups, law, weights)
         return labels[self.shared.group_of_row]
 
     @override
@@ -171,7 +173,8 @@ def _rows_logprob(
     values: Sequence[Variable],
     rng: Variable,
     n_rows: Variable,
-    alpha: Variable,
+    discount: Variable,
+    strength: Variable,
     *inputs: Variable,
     **kwargs: Any,
 ) -> Variable:
@@ -192,7 +195,7 @@ def _rows_logprob(
         return given_labels
     observed = centred_rows(values[0], {k: v for k, v in extra.items() if k == "mean"})
     items = Items(op.component, op.shared)
-    given = [*measure, *hyperparameters, *([alpha] if items.depends_on_alpha else [])]
+    given = [*measure, *hyperparameters, *([discount, strength] if items.depends_on_law else [])]
     density = log_density_of(items, observed, *given)
     fixed = pt.zeros(density.shape) if given_labels is None else given_labels
     return conditional_term(density, fixed, measure)
@@ -254,5 +257,5 @@ class CentralRows(ObjectModeOp):
 def _rows_support_point(
     op: MixtureRows, rv: Variable, rng: Variable, n_rows: Variable, *inputs: Variable
 ) -> Variable:
-    hyperparameters = inputs[1 + op.n_measure : len(inputs) - len(op.extras)]
+    hyperparameters = inputs[2 + op.n_measure : len(inputs) - len(op.extras)]
     return CentralRows(op)(n_rows, *hyperparameters)  # type: ignore[return-value]

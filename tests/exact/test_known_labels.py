@@ -13,6 +13,7 @@ from pymc_dpsplit.moves.partition import log_joint
 from tests.support.families import component_of, twin_of
 from tests.support.families import dataset_of as rows_of
 from tests.support.moves import MOVES, Move
+from tests.support.partition_laws import LAWS, LogPrior
 from tests.support.partitions import (
     coclustering,
     enumerate_partitions,
@@ -41,10 +42,10 @@ CASES = [(of, move) for of in FAMILIES for move in _TESTED]
 CASES += [(FAMILIES[0], move) for move in PUBLISHED]
 
 
-def law_of_items(name: str, n_features: int) -> np.ndarray:
+def law_of_items(name: str, n_features: int, log_prior: LogPrior | None = None) -> np.ndarray:
     """Posterior of every partition of the items, from that of the partitions of the rows."""
-    rows = rows_of(name, "overlapping", n_features)
-    partitions, law = law_of_known_labels(twin_of(name, n_features), rows, KNOWN, ALPHA)
+    rows, twin = rows_of(name, "overlapping", n_features), twin_of(name, n_features)
+    partitions, law = law_of_known_labels(twin, rows, KNOWN, ALPHA, log_prior)
     of_items = known_labels(KNOWN).group_of_row
     first = np.unique(of_items, return_index=True)[1]
     n_partitions = len(enumerate_partitions(N_ITEMS))
@@ -93,6 +94,53 @@ def test_moves_leave_the_law_of_rows_with_known_labels(
     family: tuple[str, int], move: str, rng: np.random.Generator
 ) -> None:
     assert p_value_of_move(MOVES[move], target_for(*family), law_of_items(*family), rng) > LEVEL
+
+
+# --- under other laws of the partition -----------------------------------------------------
+
+_OTHER_LAWS = ("Pitman-Yor", "Pitman-Yor, negative strength", "finite")
+_QUICK_UNDER_LAWS = {("Pitman-Yor", "exact kernel"), ("finite", "collapsed")}
+
+
+@pytest.mark.parametrize("name", _OTHER_LAWS)
+def test_the_joint_density_is_that_of_the_rows_under_every_law(name: str) -> None:
+    law, log_prior = LAWS[name]
+    target = target_for(*FAMILIES[0])._replace(law=law)
+    expected = law_of_items(*FAMILIES[0], log_prior)
+    states = [sampler.resume(target, labels) for labels in enumerate_partitions(N_ITEMS)]
+    found = np.array([log_joint(target, state.stats) for state in states])
+    found = np.exp(found - found.max())
+    np.testing.assert_allclose(found, expected / expected[found.argmax()], rtol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("name", "move"),
+    slow_unless(
+        _QUICK_UNDER_LAWS.__contains__, [(law, move) for law in _OTHER_LAWS for move in _TESTED]
+    ),
+)
+def test_moves_leave_the_law_of_known_labels_under_every_law(
+    name: str, move: str, rng: np.random.Generator
+) -> None:
+    law, log_prior = LAWS[name]
+    target, expected = target_for(*FAMILIES[0]), law_of_items(*FAMILIES[0], log_prior)
+    assert p_value_of_move(MOVES[move], target._replace(law=law), expected, rng) > LEVEL
+
+
+@pytest.mark.control
+@pytest.mark.parametrize("name", slow_unless({"Pitman-Yor"}.__contains__, _OTHER_LAWS))
+def test_labels_that_are_one_observation_each_are_caught_under_every_law(
+    name: str, rng: np.random.Generator
+) -> None:
+    law, log_prior = LAWS[name]
+    known = known_labels(KNOWN)
+    target = target_for(*FAMILIES[0], SharedLabels(known.group_of_row, known.counts))
+    expected = law_of_items(*FAMILIES[0], log_prior)
+    wrong = target._replace(law=law)
+    assert p_value_of_move(MOVES["exact kernel"], wrong, expected, rng) < LEVEL
+
+
+# --- controls --------------------------------------------------------------------------------
 
 
 @pytest.mark.control

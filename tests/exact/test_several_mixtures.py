@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 import pymc_dpsplit as dps
+from pymc_dpsplit.moves.partition_law import dirichlet_process
 from pymc_dpsplit.variables.conditioning import PointEvaluator
 from tests.reference import families as naive
 from tests.support.datasets import DATASETS
@@ -132,9 +133,8 @@ def test_mixture_that_sees_twice_the_alpha_is_caught(monkeypatch: pytest.MonkeyP
 
     def broken(self: Any, point: Any) -> Any:
         conditioning = read(self, point)
-        return conditioning._replace(
-            alpha=conditioning.alpha * (2.0 if self._mixture.name == "y" else 1.0)
-        )
+        factor = 2.0 if self._mixture.name == "y" else 1.0
+        return conditioning._replace(law=dirichlet_process(factor * conditioning.law.strength))
 
     monkeypatch.setattr(PointEvaluator, "read", broken)
     assert shared_alpha_p_value() < LEVEL

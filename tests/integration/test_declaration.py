@@ -241,7 +241,7 @@ def test_model_survives_transformations():
 
 def test_do_replaces_alpha():
     fixed = pm.do(declared(), {"alpha": 2.5})
-    assert find_mixtures(fixed)["x"].alpha.eval() == 2.5
+    assert find_mixtures(fixed)["x"].strength.eval() == 2.5
 
 
 def test_do_on_the_whole_measure_keeps_the_density():

@@ -196,7 +196,7 @@ def test_rows_set_anew_are_drawn_with_their_covariates(n_new, idata):
 
 @pytest.mark.control
 def test_rows_drawn_with_the_covariates_of_the_declaration_are_caught(monkeypatch, idata):
-    monkeypatch.setattr("pymc_dpsplit.mixture.may_grow", lambda observed: False)
+    monkeypatch.setattr("pymc_dpsplit.mixture.declaration.may_grow", lambda observed: False)
     found = drawn_anew(N, idata)
     assert not np.isin(found[..., 0], 1.5).any()
     assert np.mean(np.abs(np.abs(found[..., 2]) - 6.0) < 1.5) < 0.7

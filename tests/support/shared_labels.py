@@ -9,6 +9,7 @@ from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.components.shared_labels.items import Items, SharedLabels
 from pymc_dpsplit.data.blocks import column_centres
 from pymc_dpsplit.moves.partition_law import dirichlet_process
+from tests.support.partition_laws import LogPrior, posterior_under
 from tests.support.partitions import enumerate_partitions, exact_posterior
 
 # Groups of one, two and three rows that are not side by side, and rows that stand for several.
@@ -38,20 +39,30 @@ def known_labels(known: Any) -> SharedLabels:
     return SharedLabels(number, np.ones(len(known)), known=known)
 
 
-def law_of_known_labels(
-    twin: Any, rows: np.ndarray, known: np.ndarray, alpha: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Partitions of the rows (P, N) that keep known labels together, and their posterior (P,).
-
-    It is that of all partitions of the rows, restricted to these.
-    """
-    partitions = enumerate_partitions(len(rows))
+def keeps_together(known: np.ndarray) -> np.ndarray:
+    """Whether each partition of the rows (P, N) separates no rows of a known label, (P,)."""
+    partitions = enumerate_partitions(len(known))
     is_kept = np.ones(len(partitions), bool)
     for label in np.unique(known[known >= 0]):
         own = partitions[:, known == label]
         is_kept &= (own == own[:, :1]).all(1)
-    law = exact_posterior(twin, rows, alpha)[is_kept]
-    return partitions[is_kept], law / law.sum()
+    return is_kept
+
+
+def law_of_known_labels(
+    twin: Any, rows: np.ndarray, known: np.ndarray, alpha: float, log_prior: LogPrior | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Partitions of the rows (P, N) that keep known labels together, and their posterior (P,).
+
+    It is that of all partitions of the rows, restricted to these; under a Dirichlet process, or
+    under `log_prior`.
+    """
+    is_kept = keeps_together(known)
+    if log_prior is None:
+        law = exact_posterior(twin, rows, alpha)[is_kept]
+    else:
+        law = posterior_under(log_prior, twin, rows)[is_kept]
+    return enumerate_partitions(len(rows))[is_kept], law / law.sum()
 
 
 class MarginalOfGroups:

@@ -84,7 +84,7 @@ def test_density_holds_all_that_depends_on_the_variable_but_the_mixture():
         return own + 3 * value + (at - 1.0) * -2.0
 
     found = [evaluate(value) for value in (-1.0, 0.4, 1.3)]
-    np.testing.assert_allclose([a for _, a in found], 2.0 * np.exp([-1.0, 0.4, 1.3]))
+    np.testing.assert_allclose([law.strength for _, law in found], 2.0 * np.exp([-1.0, 0.4, 1.3]))
     gaps = np.diff([log_density for log_density, _ in found])
     np.testing.assert_allclose(gaps, np.diff([expected(v) for v in (-1.0, 0.4, 1.3)]), rtol=1e-9)
 

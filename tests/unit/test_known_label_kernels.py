@@ -18,9 +18,11 @@ from pymc_dpsplit.moves.partition import log_joint, members_of
 from pymc_dpsplit.moves.partition_law import (
     PartitionLaw,
     dirichlet_process,
+    finite_mixture,
     log_founding_factor,
     log_joining_factor,
     log_probability,
+    most_clusters,
 )
 from pymc_dpsplit.moves.sweep.assignment import weigh
 from pymc_dpsplit.moves.sweep.density import add_log_weights
@@ -128,6 +130,33 @@ def test_draws_of_the_remainder_are_together_with_this_probability() -> None:
     np.testing.assert_allclose(found, [expected[m] for m in SIZES])
 
 
+@pytest.mark.parametrize("discount", [0.3, -0.4])
+def test_draws_of_the_remainder_are_together_under_every_law(discount: float) -> None:
+    """By seating them one after the other: each joins the first, of which n - sigma count."""
+    strength = 1.2
+    expected = {1: 1.0, 2: (1.0 - discount) / (strength + 1.0)}
+    expected[3] = expected[2] * (2.0 - discount) / (strength + 2.0)
+    found = np.exp(SHARED.log_together(strength, discount))
+    np.testing.assert_allclose(found, [expected[m] for m in SIZES])
+
+
+@pytest.mark.parametrize("law", [PartitionLaw(0.3, 0.5), finite_mixture(0.7, 4)])
+def test_the_remainder_of_the_mixture_density_has_its_own_law(law: PartitionLaw) -> None:
+    rows, component = rows_of("Normal", "overlapping", 1), component_of("Normal", 1)
+    values = component.check(component.hyperparameters, 1)
+    parameters = component.draw_base(np.random.default_rng(1), values, 2)
+    given = np.array([0.5, 0.3]), 0.2, parameters, values
+    items, centre = Items(component, SHARED), column_centres(rows)
+    terms = log_masses(items, rows, *given, centre, law.strength, law.discount)
+    process = log_masses(items, rows, *given, centre, ALPHA)
+    np.testing.assert_array_equal(terms[:2], process[:2])
+    together = SHARED.log_together(law.strength + 2 * law.discount, law.discount)
+    alone = process[2] - SHARED.log_together(ALPHA)
+    np.testing.assert_allclose(terms[2], alone + together, rtol=1e-9)
+    found = log_mixture_density(items, rows, *given, law.strength, law.discount)
+    np.testing.assert_allclose(found, logsumexp(terms, axis=0), rtol=1e-9)
+
+
 def test_the_mixture_density_has_every_factor() -> None:
     rows, twin = rows_of("Normal", "overlapping", 1), twin_of("Normal", 1)
     component = component_of("Normal", 1)
@@ -147,6 +176,19 @@ def test_the_mixture_density_has_every_factor() -> None:
         expected = [*(m * np.log(weights) + density.sum(0)), m * np.log(rest) + alone]
         np.testing.assert_allclose(terms[:, g], expected, rtol=1e-9)
         assert found[g] == pytest.approx(logsumexp(expected), rel=1e-9)
+
+
+@pytest.mark.parametrize("law", [PartitionLaw(0.3, 0.4), finite_mixture(0.7, 3)])
+def test_modes_climb_under_every_law(law: PartitionLaw) -> None:
+    target = targets("Normal", 1)[0]._replace(law=law)
+    for labels in enumerate_partitions(5):
+        state = sampler.resume(target, labels)
+        if len(state.stats) > most_clusters(law, 5):
+            continue
+        before = log_joint(target, state.stats)
+        climb_by_rows(target, state.labels, state.stats, np.arange(5))
+        after = sampler.resume(target, np.unique(state.labels, return_inverse=True)[1])
+        assert log_joint(target, after.stats) >= before - 1e-9
 
 
 def test_modes_climb_and_odds_count_rows() -> None:

@@ -1,8 +1,11 @@
 """Every formula of the law of the partition against laws written from their definitions."""
 
 import math
+from typing import Any
 
 import numpy as np
+import pytensor
+import pytensor.tensor as pt
 import pytest
 from scipy import special, stats
 
@@ -18,6 +21,7 @@ from pymc_dpsplit.moves.partition_law import (
     draw_seats,
     draw_stick,
     finite_mixture,
+    is_possible,
     joining_mass,
     log_cluster_factor,
     log_measure_density,
@@ -30,6 +34,8 @@ from pymc_dpsplit.moves.partition_law import (
     refuse_heavy_tail,
     remainder_law,
 )
+from pymc_dpsplit.moves.sweep.redraw import redraw_labels
+from pymc_dpsplit.variables.law import checked_law, law_terms
 from tests.support.families import component_of, dataset_of, target_of, twin_of
 from tests.support.flat import FlatPrior
 from tests.support.partition_laws import LAWS, posterior_under, prior_under
@@ -322,3 +328,99 @@ def test_starts_have_no_more_clusters_than_the_law(name: str, rng: np.random.Gen
     for n_start in (None, 1, 5):
         state = sampler.start(target, rng, n_start)
         assert len(state.stats) <= most_clusters(law, len(rows))
+
+
+# --- terms in the graph of a model --------------------------------------------------------
+
+
+def graph_of(is_discount_fixed: bool, discount: float) -> Any:
+    """Sum of the terms of a measure and its gradient, functions of strength and discount."""
+    strength, share = pt.dscalar("strength"), pt.dscalar("discount")
+    given: Any = pt.constant(discount, dtype="float64") if is_discount_fixed else share
+    n_clusters, log_rest = pt.lscalar("n_clusters"), pt.dscalar("log_rest")
+    log_weights = pt.dscalar("log_weights")
+    total = sum(law_terms(given, strength, n_clusters, pt.exp(log_rest), log_weights))
+    inputs = [strength, share, n_clusters, log_rest, log_weights]
+    outputs = [total, *pt.grad(total, [strength, share], disconnected_inputs="ignore")]
+    return pytensor.function(inputs, outputs, mode="FAST_COMPILE", on_unused_input="ignore")
+
+
+@pytest.mark.parametrize("is_discount_fixed", [True, False])
+@pytest.mark.parametrize("name", LAWS)
+def test_terms_are_the_density_of_the_measure(
+    name: str, is_discount_fixed: bool, rng: np.random.Generator
+) -> None:
+    law, _ = LAWS[name]
+    evaluate = graph_of(is_discount_fixed, law.discount)
+    # Full where the number of components is finite.
+    for n_clusters in range(1, int(min(4, most_clusters(law, N))) + 1):
+        rest = opening_mass(law, n_clusters)
+        weights = rng.dirichlet([1.0 - law.discount] * n_clusters + [rest] * (rest > 0.0))
+        log_weights = np.log(weights[:n_clusters])
+        log_rest = np.log(weights[n_clusters]) if rest > 0.0 else -np.inf
+        found = []
+        for factor in (1.0, 1.02):
+            # Another law of the same kind: full where the first is.
+            other = PartitionLaw(law.discount * factor, law.strength * factor)
+            if is_discount_fixed:
+                varies = law.discount >= 0.0  # gamma of a finite mixture is then a number
+                other = law._replace(strength=law.strength * (factor if varies else 1.0))
+            values = evaluate(
+                other.strength, other.discount, n_clusters, log_rest, log_weights.sum()
+            )
+            assert np.isfinite(values).all()
+            found.append(float(values[0]) - log_measure_density(other, log_weights, log_rest))
+        # Factors without a variable are left out where the discount is a number.
+        assert found[0] == pytest.approx(found[1], abs=1e-9)
+
+
+@pytest.mark.control
+def test_terms_of_a_dirichlet_process_are_not_those_of_the_law() -> None:
+    law, log_weights = LAWS["Pitman-Yor"][0], np.log([0.5, 0.3])
+    evaluate = graph_of(False, 0.0)
+    gaps = []
+    for strength in (0.5, 0.9):
+        values = evaluate(strength, law.discount, 2, np.log(0.2), log_weights.sum())
+        other = dirichlet_process(strength)
+        gaps.append(float(values[0]) - log_measure_density(other, log_weights, np.log(0.2)))
+    assert abs(gaps[0] - gaps[1]) > 0.01
+
+
+@pytest.mark.parametrize(
+    ("law", "is_finite", "fault"),
+    [
+        (PartitionLaw(0.0, -1.0), False, "alpha is -1 at a point"),
+        (PartitionLaw(0.2, -0.3), False, "alpha is -0.3 and discount 0.2"),
+        (PartitionLaw(1.0, 0.3), False, "discount 1 at a point"),
+        (PartitionLaw(0.5, -1.5), True, "gamma is -0.5 at a point"),
+        (PartitionLaw(0.0, 0.0), True, "gamma is -?0 at a point"),
+        (PartitionLaw(0.1, np.inf), False, "alpha is inf"),
+    ],
+)
+def test_impossible_law_is_refused(law: PartitionLaw, is_finite: bool, fault: str) -> None:
+    assert not (is_possible(law) and is_finite == (law.discount < 0.0))
+    with pytest.raises(ValueError, match=fault):
+        checked_law(*law, is_finite)
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_possible_law_is_accepted(name: str) -> None:
+    law, _ = LAWS[name]
+    assert checked_law(*law, law.discount < 0.0) == law
+
+
+@pytest.mark.parametrize("n_components", [2, 3])
+def test_labels_redrawn_refer_to_components_that_there_are(
+    n_components: int, rng: np.random.Generator
+) -> None:
+    law, rows = finite_mixture(1.0, n_components), dataset_of("Normal", "overlapping", 1)[:N]
+    target = target_of(component_of("Normal", 1), rows, 1.0)._replace(law=law)
+    stats = sampler.resume(target, np.array([0, 0, 0, 1, 1, 1])).stats
+    log_weights, _, params = draw_measure(target, stats, rng)
+    labels = np.empty(N, np.int32)
+    # Rows that would follow the base measure, however small a remainder a trace records.
+    alone = np.full(N, 1e4)
+    tiny = np.log(np.finfo(float).tiny)
+    _, atoms = redraw_labels(target, labels, rng, alone, log_weights, tiny, params)
+    assert len(atoms) == n_components
+    assert labels.max() < n_components

@@ -1,5 +1,7 @@
 """The prior law of the number of clusters, averages over a prior on alpha, and elicitation."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import pymc as pm
 import pytest
@@ -28,6 +30,17 @@ def recursion(alpha: float, n: int) -> np.ndarray:
         new, old = alpha / (alpha + i), i / (alpha + i)
         law[1:] = old * law[1:] + new * law[:-1]
         law[0] *= old
+    return law
+
+
+def urn(alpha: float, discount: float, n: int) -> np.ndarray:
+    """Law (n + 1,) by the urn of a Pitman-Yor process, one observation after the other."""
+    law = np.zeros(n + 1)
+    law[1] = 1.0
+    k = np.arange(n + 1)
+    for seen in range(1, n):
+        law[1:] = (law * (seen - k * discount))[1:] + (law * (alpha + k * discount))[:-1]
+        law /= alpha + seen
     return law
 
 
@@ -208,8 +221,80 @@ def test_upper_may_be_a_whole_float() -> None:
     assert dps.elicit_alpha(300, 5, 20.0) == dps.elicit_alpha(300, 5, 20)
 
 
+# --- with a discount ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("discount", [0.01, 0.25, 0.7])
+@pytest.mark.parametrize(("alpha", "n"), [(0.5, 1), (2.0, 2), (-0.005, 30), (1.0, 200), (50.0, 80)])
+def test_law_with_discount_is_that_of_the_urn(alpha: float, discount: float, n: int) -> None:
+    law = dps.prior_n_clusters(alpha, n, discount=discount)
+    np.testing.assert_allclose(law, urn(alpha, discount, n)[1:], rtol=1e-10, atol=1e-250)
+    mean = float(expected_n_clusters(np.array(alpha), n, discount))
+    assert mean == pytest.approx(mean_of(law), rel=1e-8)
+
+
+@pytest.mark.control
+def test_law_needs_the_discount() -> None:
+    law = dps.prior_n_clusters(1.0, 200, discount=0.25)
+    assert abs(law.values - urn(1.0, 0.0, 200)[1:]).max() > 0.01
+
+
+@pytest.mark.parametrize("discount", [0.25, -0.5])
+def test_tilted_laws_with_discount_are_those_from_the_start(discount: float) -> None:
+    alphas = np.array([0.01, 0.5, 3.0, 3.3, 80.0, 1e4])
+    if discount < 0.0:
+        alphas = -discount * np.array([1.0, 2.0, 3.0, 10.0, 50.0, 400.0])
+    done = []
+    for which, first, laws in laws_at(alphas, 60, discount):
+        done += which.tolist()
+        for alpha, law in zip(alphas[which], laws, strict=True):
+            # The urn of a full finite mixture has a mass of 0 but for rounding.
+            np.testing.assert_allclose(
+                law, urn(alpha, discount, 60)[first : first + len(law)], atol=1e-12
+            )
+    assert sorted(done) == list(range(len(alphas)))
+
+
+def test_law_is_averaged_over_draws_of_the_discount(rng: np.random.Generator) -> None:
+    discounts, alphas = rng.beta(1.0, 4.0, 20), rng.gamma(2.0, 1.0, 20)
+    law = n_clusters_module.n_clusters_under(discounts, alphas, 40)
+    expected = np.mean([urn(a, d, 40) for a, d in zip(alphas, discounts, strict=True)], axis=0)
+    np.testing.assert_allclose(law, expected[1:], atol=1e-12)
+
+
+@pytest.mark.parametrize("discount", [0.1, 0.3])
+def test_elicited_prior_with_discount_has_the_expected_number(discount: float) -> None:
+    prior = dps.elicit_alpha(100, 12, 40, 0.95, discount=discount)
+    law = dps.prior_n_clusters(prior, 100, discount=discount)
+    assert mean_of(law) == pytest.approx(12.0, rel=1e-6)
+    assert float(law.sel(n_clusters=slice(None, 39)).sum()) == pytest.approx(0.95, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        ((100, 2, 40, 0.95, 0.5), "expected=2 clusters are too few among 100 with discount=0.5"),
+        ((100, 5, 40, 0.95, 1.0), "discount=1.0 is not from 0 to below 1; give 0"),
+        ((100, 5, 40, 0.95, "a"), "discount='a' is not from 0 to below 1; give 0"),
+        ((10**7, 5, 40, 0.95, 0.2), "n is more than .* whose law with a discount takes long; give"),
+    ],
+)
+def test_discount_that_cannot_be_is_refused(arguments: tuple, fault: str) -> None:
+    *numbers, discount = arguments
+    with pytest.raises(ValueError, match=fault):
+        dps.elicit_alpha(*numbers, discount=discount)
+
+
+def test_alpha_below_minus_the_discount_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"alpha must be above -discount = -0\.2 and finite"):
+        dps.prior_n_clusters(-0.3, 10, discount=0.2)
+
+
 @pytest.mark.control
 def test_law_that_forgets_a_row_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(n_clusters_module, "laws_at", lambda alphas, n: laws_at(alphas, n - 1))
+    def forgetful(alphas: np.ndarray, n: int, discount: float) -> Iterator[tuple]:
+        return laws_at(alphas, n - 1, discount)
+
+    monkeypatch.setattr(n_clusters_module, "laws_at", forgetful)
     law = dps.prior_n_clusters(1.0, 300)
     assert abs(law.values[:-1] - crp_n_clusters(1.0, 300)[1:-1]).max() > 1e-4

@@ -1,6 +1,7 @@
 """The parts that moves are made of, each on its own: bookkeeping exactly, laws of draws tested."""
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations, pairwise
 from typing import Any
 
@@ -145,6 +146,31 @@ def test_threads_change_nothing(
         np.testing.assert_array_equal(alone.labels, shared.labels)
         np.testing.assert_array_equal(alone.stats, shared.stats)
         state = alone
+
+
+def test_each_sweep_in_threads_is_chosen_by_the_present_law(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on one thread: the strength may leave the range of sweeps with sticks within a draw."""
+    target, made = target_for(cloud(rng, 40), "DiagNormal"), []
+    breaks = iter([True, True, False, True])  # the first one chooses to use threads at all
+    monkeypatch.setattr(sampler, "strip_count", lambda _: 2)
+    monkeypatch.setattr(sampler, "breaks_sticks", lambda *_: next(breaks))
+
+    def with_sticks(target: Any, labels: Any, stats: Any, rng: Any, atoms: Any, pool: Any) -> Any:
+        made.append("sticks")
+        return stats, atoms
+
+    def without(target: Any, labels: Any, stats: Any, rng: Any) -> Any:
+        made.append("collapsed")
+        return stats
+
+    monkeypatch.setattr(sampler, "threaded_sweep", with_sticks)
+    monkeypatch.setattr(sampler, "collapsed_sweep", without)
+    schedule = sampler.Schedule(3, 0.0, np.empty(0, np.int64))
+    with ThreadPoolExecutor(1) as pool:
+        sampler.advance("exact", target, state_of(target, 3), rng, schedule, pool)
+    assert made == ["sticks", "collapsed", "sticks"]
 
 
 @pytest.mark.compiled

@@ -74,13 +74,17 @@ class SharedLabels:
         sizes = np.bincount(self.group_of_row)
         return np.ones_like(sizes) if self.known is None else sizes
 
-    def log_together(self, alpha: float) -> np.ndarray:
-        """Return the log probability (G,) that draws of the remainder are one atom, eq. (7.55)."""
+    def log_together(self, strength: float, discount: float = 0.0) -> np.ndarray:
+        """Return the log probability (G,) that draws of the remainder are one atom, eq. (7.55).
+
+        Strength and discount are those of the law within the remainder.
+        """
         sizes = self.multiplicities
         return (
-            scipy.special.gammaln(sizes)
-            + scipy.special.gammaln(1.0 + alpha)
-            - scipy.special.gammaln(alpha + sizes)
+            scipy.special.gammaln(sizes - discount)
+            - scipy.special.gammaln(1.0 - discount)
+            + scipy.special.gammaln(1.0 + strength)
+            - scipy.special.gammaln(strength + sizes)
         )
 
     def grouped(self, rows: Any) -> GroupedRows:
@@ -118,8 +122,8 @@ class Items:
         return int(rows.shape[0]) if self.shared is None else self.shared.n_groups
 
     @property
-    def depends_on_alpha(self) -> bool:
-        """Return whether the density of items, given the measure, depends on alpha, eq. (7.55)."""
+    def depends_on_law(self) -> bool:
+        """Return whether the density of items given the measure depends on the law, eq. (7.55)."""
         return self.shared is not None and self.shared.known is not None
 
     def number_of_observations(self, rows: Rows) -> int:

@@ -19,7 +19,7 @@ from pymc_dpsplit.components.base import (
 )
 from pymc_dpsplit.components.multiplicity import multiplicity
 from pymc_dpsplit.kernels.jit import jitted
-from pymc_dpsplit.kernels.rows import copy_row, lengthened, with_more_rows
+from pymc_dpsplit.kernels.rows import copy_row, lengthened, with_free_slots, with_more_rows
 from pymc_dpsplit.moves.collapsed.positions import refill
 from pymc_dpsplit.moves.partition_law import (
     log_cluster_factor,
@@ -53,15 +53,6 @@ def _remove_row(prior, data, labels, i, sizes, caches, slots, n_clusters):
             slots[p] = slots[n_clusters - 1]
             slots[n_clusters - 1] = k
     return n_clusters - 1
-
-
-@jitted
-def _with_free_slots(slots):
-    """Double the length of `slots`, shape (n,); the new slots, n .. 2 n - 1, are free."""
-    longer = lengthened(slots, slots.shape[0])
-    for q in range(slots.shape[0], longer.shape[0]):
-        longer[q] = q
-    return longer
 
 
 @jitted
@@ -133,7 +124,7 @@ def climb_by_rows(target, labels, stats, rows):
             n_moved += 1
         if n_clusters == sizes.shape[0]:
             sizes, caches = lengthened(sizes, n_clusters), with_more_rows(caches, n_clusters)
-            slots = _with_free_slots(slots)
+            slots = with_free_slots(slots)
     return n_moved
 
 

@@ -10,6 +10,7 @@ from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.random import draw_key
 from pymc_dpsplit.kernels.tiles import TILE, new_rows, new_scratch
 from pymc_dpsplit.moves.measure import break_remainder
+from pymc_dpsplit.moves.partition_law import opening_mass
 from pymc_dpsplit.moves.sweep.all_atoms import fill_masses, new_masses
 from pymc_dpsplit.moves.sweep.density import add_log_weights, fill_log_mixture
 from pymc_dpsplit.moves.sweep.tile_labels import choose_in_tile
@@ -51,6 +52,9 @@ def redraw_labels(target, labels, rng, log_alone, log_weights, log_rest, params)
     for i in range(n_obs):
         log_most = _LOG_LEFT_OUT - (log_alone[i] - log_density[i])
         log_floor = min(log_floor, log_most / multiplicity(prior, data, i))
+    if opening_mass(target.law, log_weights.shape[0]) == 0.0:
+        # A full finite mixture, whose remainder callers may have replaced by a tiny number.
+        log_rest = -np.inf
     log_weights, params = break_remainder(target, rng, log_weights, log_rest, params, log_floor)
     n_atoms = log_weights.shape[0]
     weighted = add_log_weights(prior, params, log_weights)

@@ -17,7 +17,7 @@ from scipy.special import logsumexp
 from pymc_dpsplit.components.arguments import generator_of, is_integer, positive_scalar, rows_of
 from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.finite.finite_mixture import finite_mixture
-from pymc_dpsplit.mixture import DPMixture
+from pymc_dpsplit.mixture.dp_mixture import DPMixture
 from pymc_dpsplit.posterior.comparison.compared_quantities import log_densities, numbers_occupied
 from pymc_dpsplit.posterior.comparison.timed_runs import (
     NUTPIE,

@@ -123,9 +123,9 @@ def density(
     Notes
     -----
     For Gaussian families the density of a draw is that of its occupied clusters, with weights
-    scaled to sum to 1.  The remainder, of weight ``{name}_new_weight`` (about alpha / (alpha + N)),
-    is omitted, because its density depends on the prior, which is not in the trace.  For other
-    families the remainder is included.
+    scaled to sum to 1.  The remainder, of weight ``{name}_new_weight`` (about alpha / (alpha + N),
+    more with a discount), is omitted, because its density depends on the prior, which is not in the
+    trace.  For other families the remainder is included.
 
     Distribution functions of Gaussian families and of whole numbers are exact.  Others are
     integrated by the midpoint rule, from the smallest value less the range of the data (from 0, if

@@ -198,12 +198,14 @@ def diagnose(
 
 
 def _foreign_quantities(table: xr.Dataset, name: str, model: Model | None) -> set[str]:
-    """Return the quantities that other steps move: not the mixture's own, nor its alpha."""
+    """Return the quantities that other steps move: not the mixture's own, nor those of its law."""
     mixture = None if model is None else find_mixtures(model).get(name)
-    alpha = "alpha" if mixture is None else str(mixture.alpha.name)
+    law = {"alpha"}
+    if model is not None and mixture is not None:
+        law = mixture.names_of_law(model)
     own = (f"{name}_", f"{name}[", "log_density[")
     quantities = {str(key) for key in table["quantity"].values}
-    return {key for key in quantities if not key.startswith(own) and key != alpha}
+    return {key for key in quantities if not key.startswith(own) and key not in law}
 
 
 def _problems(table: xr.Dataset, n_draws: int, tune: str, foreign: set[str]) -> list[str]:

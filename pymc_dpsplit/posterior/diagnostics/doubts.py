@@ -14,7 +14,7 @@ from pymc_dpsplit.data.blocks import moments_of
 from pymc_dpsplit.posterior.diagnostics.likelier_partition import likelier_partition
 from pymc_dpsplit.posterior.trace.groups import find_observed
 from pymc_dpsplit.posterior.trace.recorded import counts_of
-from pymc_dpsplit.prior.n_clusters import prior_n_clusters
+from pymc_dpsplit.prior.n_clusters import n_clusters_under
 from pymc_dpsplit.variables import MixtureVariables, find_mixtures
 
 # More clusters than this many times the prior mode, and improbable ones, are surprising.
@@ -76,8 +76,8 @@ def _names_of_columns(observed: xr.DataArray, width: int) -> list[str]:
 def _doubts_of_number(posterior: xr.Dataset, mixture: MixtureVariables, n_obs: int) -> list[str]:
     """Compare the number of clusters with its prior."""
     try:
-        alphas = np.ravel(pm.draw(mixture.alpha, _N_ALPHAS, random_seed=0))
-        law = prior_n_clusters(alphas, n_obs)
+        discounts, strengths = pm.draw(list(mixture.law), _N_ALPHAS, random_seed=0)
+        law = n_clusters_under(np.ravel(discounts), np.ravel(strengths), n_obs)
     except (NotImplementedError, ValueError):  # an improper prior, or one that cannot be drawn from
         return []
     found, mode = float(counts_of(posterior, mixture.name).median()), int(law.idxmax())

@@ -13,7 +13,6 @@ from pymc.model import Model
 from pymc_dpsplit.components.prior_choice.partitions import provisional_partitions
 from pymc_dpsplit.data.blocks import column_centres, moments_of
 from pymc_dpsplit.moves.partition import log_joint
-from pymc_dpsplit.moves.partition_law import dirichlet_process
 from pymc_dpsplit.moves.target import Target
 from pymc_dpsplit.posterior.trace.draws import conditionings_of
 from pymc_dpsplit.posterior.trace.recorded import counts_of
@@ -79,7 +78,7 @@ def likelier_partition(
     prior = component.prior(conditioning.values, shift)
     if not moves_of(prior).is_conjugate:
         return None
-    law = dirichlet_process(conditioning.alpha)
+    law = conditioning.law
     target = Target(prior, component.arranged(rows), law)
     mean, variance = moments_of(rows)
     partitions = provisional_partitions((rows - mean) / np.sqrt(variance))

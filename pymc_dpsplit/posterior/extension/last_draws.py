@@ -50,7 +50,7 @@ def last_draws(idata: xr.DataTree, model: Model) -> list[dict[str, np.ndarray]]:
         refuse_other_data(idata, mixture, find_labels(idata, mixture.name))
         _refuse_dropped(last, mixture)
         for draw in draws_of(last, mixture, model, all_places(last)):
-            refuse_too_many_atoms(draw.alpha, "sample anew, with more draws")
+            refuse_too_many_atoms(draw.law, "sample anew, with more draws")
     columns = {str(rv.name): as_variable(last[rv.name], model)[:, 0] for rv in model.free_RVs}
     for mixture in mixtures.values():
         # A weight that underflowed has no logarithm.

@@ -12,15 +12,15 @@ from pymc_dpsplit.posterior.trace.groups import (
     number_of_items,
 )
 from pymc_dpsplit.posterior.trace.recorded import counts_of, refuse_many
-from pymc_dpsplit.prior.n_clusters import prior_n_clusters
+from pymc_dpsplit.prior.n_clusters import n_clusters_under
 from pymc_dpsplit.variables import find_mixtures
 
-# Number of draws of alpha from its prior; the distribution given alpha is exact.
+# Number of draws of the law from its prior; the distribution given the law is exact.
 _N_DRAWS = 1000
 
 
 def n_clusters_prior(idata: xr.DataTree, name: str, model: Model | None) -> xr.DataArray:
-    """Compute the prior distribution of the number of clusters, averaged over that of alpha.
+    """Compute the prior distribution of the number of clusters, averaged over that of the law.
 
     Parameters
     ----------
@@ -43,10 +43,8 @@ def n_clusters_prior(idata: xr.DataTree, name: str, model: Model | None) -> xr.D
     """
     mixture = None if model is None else find_mixtures(model).get(name)
     if mixture is not None:
-        alpha = pm.draw(mixture.alpha, _N_DRAWS, random_seed=0)
-        return prior_n_clusters(
-            np.unique(alpha) if np.ptp(alpha) == 0 else alpha, _n_rows(idata, name)
-        )
+        discounts, strengths = pm.draw(list(mixture.law), _N_DRAWS, random_seed=0)
+        return n_clusters_under(np.ravel(discounts), np.ravel(strengths), _n_rows(idata, name))
     drawn = find_group(idata, "prior")
     if drawn is None or f"{name}_n_clusters" not in drawn:
         raise ValueError(

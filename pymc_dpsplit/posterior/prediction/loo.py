@@ -191,7 +191,7 @@ def _densities(
     whole, centre = labelled._replace(remainder=1.0), column_centres(draw.rows)
     if mixture.items.shared is not None:
         law = whole.weights, whole.remainder, whole.parameters, whole.values
-        masses = log_masses(mixture.items, rows, *law, centre, draw.alpha)
+        masses = log_masses(mixture.items, rows, *law, centre, draw.law.strength, draw.law.discount)
         known = masses, labelled.weights, n_members, unseen, labels
         sizes = mixture.items.shared.multiplicities
         yield np.arange(len(labels)), log_density_left_out(*known, sizes)

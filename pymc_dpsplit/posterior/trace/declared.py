@@ -8,6 +8,7 @@ from pymc.model import Model
 
 from pymc_dpsplit.posterior.trace.recorded import refuse_dims, whole_numbers
 from pymc_dpsplit.variables import MixtureVariables
+from pymc_dpsplit.variables.measure import ROLES
 
 _OTHER = "give model= and the trace that belongs to it"
 
@@ -31,7 +32,8 @@ def as_declared(posterior: xr.Dataset, mixture: MixtureVariables, model: Model) 
         If they are variables of another model.
     """
     name = mixture.name
-    roles = {role: rv for role, rv in mixture.measure.items() if role != "labels"}
+    read = {*ROLES, *mixture.component.parameters}
+    roles = {role: rv for role, rv in mixture.measure.items() if role in read}
     for role in roles:
         if f"{name}_{role}" not in posterior:
             raise ValueError(

@@ -8,6 +8,7 @@ import xarray as xr
 from pymc.model import Model
 
 from pymc_dpsplit.data.sparse_rows import Rows
+from pymc_dpsplit.moves.partition_law import PartitionLaw
 from pymc_dpsplit.posterior.trace.declared import as_declared, as_floats, as_variable, kept_rows
 from pymc_dpsplit.posterior.trace.groups import find_group
 from pymc_dpsplit.posterior.trace.recorded import counts_of, refuse_measure, refuse_weights
@@ -40,7 +41,8 @@ class MixtureDraw(NamedTuple):
     ----------
     weights, remainder, parameters
         As in `Atoms`.
-    alpha : float
+    law : PartitionLaw
+        Of the partition.
     values : dict
         Checked hyperparameters.
     rows : SparseRows, or ndarray of float64 or float32, shape (N, D)
@@ -50,7 +52,7 @@ class MixtureDraw(NamedTuple):
     weights: np.ndarray
     remainder: float
     parameters: dict[str, np.ndarray]
-    alpha: float
+    law: PartitionLaw
     values: dict[str, np.ndarray]
     rows: Rows
 
@@ -137,7 +139,7 @@ def conditionings_of(
     model: Model,
     places: Iterable[tuple[int, ...]],
 ) -> Iterator[Conditioning]:
-    """Iterate over alpha, the hyperparameters and the observations of draws.
+    """Iterate over the law of the partition, hyperparameters and observations of draws.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ from pymc.model import Model
 
 from pymc_dpsplit.components.arguments import generator_of
 from pymc_dpsplit.data.blocks import blocks_of, column_centres
-from pymc_dpsplit.moves.partition_law import dirichlet_process
+from pymc_dpsplit.moves.partition_law import PartitionLaw
 from pymc_dpsplit.moves.sweep.density import log_density_alone
 from pymc_dpsplit.moves.sweep.redraw import redraw_labels
 from pymc_dpsplit.moves.target import Target
@@ -177,7 +177,7 @@ def items_in(model: Model, mixture: MixtureVariables) -> tuple[str, np.ndarray |
     With known labels these are the rows of a label together, and each other row.
     """
     items = mixture.items
-    if items.shared is None or not items.depends_on_alpha:
+    if items.shared is None or not items.depends_on_law:
         return observations_in(model, mixture)
     return f"{mixture.name}_item", np.asarray(items.shared.item_names)
 
@@ -289,9 +289,10 @@ def redraw(draw: MixtureDraw, mixture: MixtureVariables, rng: np.random.Generato
     Raises
     ------
     ValueError
-        If alpha is so large that the sticks would fill the memory.
+        If alpha or the discount is so large that the sticks would fill the memory.
     """
-    refuse_too_many_atoms(draw.alpha, 'sample with dpsplit={"keep_labels": True}')
+    remedy = 'sample with dpsplit={"keep_labels": True}'
+    refuse_too_many_atoms(draw.law, remedy)
     items = mixture.items
     shift, data = column_centres(draw.rows), items.arranged(draw.rows)
     prior = items.prior(draw.values, shift)
@@ -299,24 +300,27 @@ def redraw(draw: MixtureDraw, mixture: MixtureVariables, rng: np.random.Generato
     alone = log_density_alone(items.component, prior, data, draw.rows, draw.values)
     # The remainder underflows to zero if alpha is very small.
     log_rest = np.log(max(draw.remainder, np.finfo(np.float64).tiny))
-    log_weights, params = redraw_labels(
-        Target(prior, data, dirichlet_process(draw.alpha)),
-        labels,
-        rng,
-        alone,
-        np.log(draw.weights),
-        log_rest,
-        items.pack(draw.parameters, draw.values, shift),
-    )
+    atoms = np.log(draw.weights), log_rest, items.pack(draw.parameters, draw.values, shift)
+    try:
+        log_weights, params = redraw_labels(
+            Target(prior, data, draw.law), labels, rng, alone, *atoms
+        )
+    except ValueError:  # the kernel refuses to break so many sticks
+        raise ValueError(
+            f"discount is {draw.law.discount:g} in a draw of idata, so labels given the stored "
+            f"clusters need too many other atoms; {remedy}."
+        ) from None
     return Redrawn(items.recorded(labels), log_weights, params, shift)
 
 
-def refuse_too_many_atoms(alpha: float, remedy: str) -> None:
+def refuse_too_many_atoms(law: PartitionLaw, remedy: str) -> None:
     """Refuse an alpha for which the sticks of the remainder would fill the memory.
+
+    Kernels refuse a discount for which they would.
 
     Parameters
     ----------
-    alpha : float
+    law : PartitionLaw
     remedy : str
         End of the message.
 
@@ -324,10 +328,10 @@ def refuse_too_many_atoms(alpha: float, remedy: str) -> None:
     ------
     ValueError
     """
-    if alpha > _MOST_ALPHA:
+    if law.discount >= 0.0 and law.strength > _MOST_ALPHA:
         raise ValueError(
-            f"alpha is {alpha:g} in a draw of idata, so labels given the stored clusters need "
-            f"millions of other atoms; {remedy}."
+            f"alpha is {law.strength:g} in a draw of idata, so labels given the stored clusters "
+            f"need millions of other atoms; {remedy}."
         )
 
 
