@@ -80,10 +80,9 @@ def _names_of_groups(model: Model) -> dict[str, tuple[str, list[Any]]]:
     found = {}
     for mixture in find_mixtures(model).values():
         shared, name = mixture.items.shared, str(mixture.rv.name)
-        if shared is not None and shared.names is not None:
-            found[name] = f"{name}_group", list(shared.names)
-        elif shared is not None and shared.known is not None:
-            found[name] = f"{name}_item", list(shared.item_names)
+        named = None if shared is None else shared.dimension_in(name)
+        if named is not None:
+            found[name] = named
     return found
 
 

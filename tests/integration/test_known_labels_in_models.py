@@ -282,7 +282,7 @@ def test_labels_of_pandas_are_read() -> None:
         shared = find_mixtures(model_with(labels=known))["x"].items.shared
         assert shared is not None
         np.testing.assert_array_equal(shared.known, KNOWN)
-        assert shared.item_names == ITEMS
+        assert shared.dimension_in("x") == ("x_item", ITEMS)
 
 
 @pytest.mark.parametrize(

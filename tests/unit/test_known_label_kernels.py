@@ -212,7 +212,8 @@ def test_modes_climb_and_odds_count_rows() -> None:
 
 
 def test_names_and_labels_of_items() -> None:
-    assert SHARED.item_names == ["label 4", "label 0", "label 2", "row 4", "row 6"]
+    names = ["label 4", "label 0", "label 2", "row 4", "row 6"]
+    assert SHARED.dimension_in("x") == ("x_item", names)
     items = Items(component_of("Normal", 1), SHARED)
     of_rows = items.recorded(np.array([0, 1, 2, 1, 0]))
     np.testing.assert_array_equal(of_rows, [0, 1, 0, 2, 1, 2, 0, 2])

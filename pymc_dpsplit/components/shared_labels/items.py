@@ -46,12 +46,25 @@ class SharedLabels:
         """Return the number of groups G."""
         return int(self.group_of_row.max()) + 1
 
-    @property
-    def item_names(self) -> list[str]:
-        """Return names of the rows of a known label, and of rows whose label is unknown."""
-        assert self.known is not None
+    def dimension_in(self, name: str) -> tuple[str, list[Any]] | None:
+        """Return the dimension of what has a density of its own, and its coordinate.
+
+        These are the groups, or the rows of a known label together and each other row.  None if
+        they have no other names than rows.
+
+        Parameters
+        ----------
+        name : str
+            Name of the mixture.
+        """
+        if self.names is not None:
+            return f"{name}_group", list(self.names)
+        if self.known is None:
+            return None
         first = np.unique(self.group_of_row, return_index=True)[1]
-        return [f"label {self.known[i]}" if self.known[i] >= 0 else f"row {i}" for i in first]
+        known = self.known[first]
+        names = [f"label {z}" if z >= 0 else f"row {i}" for i, z in zip(first, known, strict=True)]
+        return f"{name}_item", names
 
     @property
     def arguments(self) -> str:

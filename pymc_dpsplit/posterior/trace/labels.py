@@ -176,17 +176,19 @@ def items_in(model: Model, mixture: MixtureVariables) -> tuple[str, np.ndarray |
 
     With known labels these are the rows of a label together, and each other row.
     """
-    items = mixture.items
-    if items.shared is None or not items.depends_on_law:
-        return observations_in(model, mixture)
-    return f"{mixture.name}_item", np.asarray(items.shared.item_names)
+    shared = mixture.items.shared
+    named = None if shared is None else shared.dimension_in(mixture.name)
+    return _rows_in(model, mixture) if named is None else (named[0], np.asarray(named[1]))
 
 
 def observations_in(model: Model, mixture: MixtureVariables) -> tuple[str, np.ndarray | None]:
     """Return the name of the dimension of rows or groups, and its coordinate or None."""
-    shared = mixture.items.shared
-    if shared is not None and shared.names is not None:
-        return f"{mixture.name}_group", np.asarray(shared.names)
+    # Known labels are of rows.
+    of = _rows_in if mixture.items.depends_on_law else items_in
+    return of(model, mixture)
+
+
+def _rows_in(model: Model, mixture: MixtureVariables) -> tuple[str, np.ndarray | None]:
     (dim, *_) = model.named_vars_to_dims.get(mixture.name) or (f"{mixture.name}_dim_0",)
     known = model.coords.get(dim)
     return dim, None if known is None else np.asarray(known)
