@@ -80,6 +80,35 @@ def occupied_atoms(prior, log_weights, params, renumbered, stats):
 
 
 @jitted
+def normalise(log_weights, log_rest, order):
+    """Divide weights and a remainder by their sum, on the scale of logarithms.
+
+    Parameters
+    ----------
+    log_weights : ndarray of float64, shape (K,)
+        Changed in place.
+    log_rest : float
+    order : ndarray of int64, shape (K,)
+        In which the weights are added, on which the last digits of the sum depend.
+
+    Returns
+    -------
+    float
+        Log of the normalised remainder.
+    """
+    highest = log_rest
+    for k in range(log_weights.shape[0]):
+        highest = max(highest, log_weights[k])
+    total = math.exp(log_rest - highest)
+    for k in order:
+        total += math.exp(log_weights[k] - highest)
+    log_total = highest + math.log(total)
+    for k in range(log_weights.shape[0]):
+        log_weights[k] -= log_total
+    return log_rest - log_total
+
+
+@jitted
 def change_law(atoms, old, new, rng):
     """Change the weights of atoms from a draw under one law to a draw under another.
 
@@ -99,16 +128,9 @@ def change_law(atoms, old, new, rng):
         return
     log_sum = draw_log_gamma(rng, total_mass(old, first_column_sum(atoms.stats)))
     log_rest = draw_log_remainder(new, n_atoms, rng)
-    highest = log_rest
     for k in range(n_atoms):
         atoms.log_weights[k] += log_sum
-        highest = max(highest, atoms.log_weights[k])
-    total = math.exp(log_rest - highest)
-    for k in range(n_atoms):
-        total += math.exp(atoms.log_weights[k] - highest)
-    log_total = highest + math.log(total)
-    for k in range(n_atoms):
-        atoms.log_weights[k] -= log_total
+    normalise(atoms.log_weights, log_rest, np.arange(n_atoms))
 
 
 @jitted
@@ -234,16 +256,8 @@ def redraw_measure(target, stats, rng, atoms, order=None):
             log_weights[k] = draw_log_gamma(rng, mass)
             draw_parameters(prior, stats[k], rng, params[k])
     log_rest = draw_log_remainder(law, n_clusters, rng)
-    highest = log_rest
-    for k in range(n_clusters):
-        highest = max(highest, log_weights[k])
-    total = math.exp(log_rest - highest)
-    for k in in_order:
-        total += math.exp(log_weights[k] - highest)
-    log_total = highest + math.log(total)
-    for k in range(n_clusters):
-        log_weights[k] -= log_total
-    return log_weights, log_rest - log_total, params
+    log_rest = normalise(log_weights, log_rest, in_order)
+    return log_weights, log_rest, params
 
 
 @jitted

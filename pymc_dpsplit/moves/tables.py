@@ -13,6 +13,7 @@ import numpy as np
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.random import draw_log_gamma
 from pymc_dpsplit.kernels.streams import next_uniform
+from pymc_dpsplit.moves.measure import normalise
 from pymc_dpsplit.moves.partition_law import draw_stick
 
 # Below these, observations are seated one by one, which is then faster than jumps.
@@ -76,15 +77,10 @@ def draw_global_weights(rng, n_tables, gamma):
     """
     log_weights = np.empty(n_tables.shape[0])
     log_rest = draw_log_gamma(rng, gamma)
-    highest = log_rest
     for k in range(n_tables.shape[0]):
         log_weights[k] = draw_log_gamma(rng, float(n_tables[k]))
-        highest = max(highest, log_weights[k])
-    total = math.exp(log_rest - highest)
-    for k in range(n_tables.shape[0]):
-        total += math.exp(log_weights[k] - highest)
-    log_total = highest + math.log(total)
-    return np.exp(log_weights - log_total), log_rest - log_total
+    log_rest = normalise(log_weights, log_rest, np.arange(n_tables.shape[0]))
+    return np.exp(log_weights), log_rest
 
 
 @jitted
