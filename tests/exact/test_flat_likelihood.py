@@ -6,7 +6,7 @@ import pytest
 from pymc_dpsplit import sampler
 from tests.support.controls import CONTROLS
 from tests.support.flat import flat_target
-from tests.support.moves import MOVES, Move
+from tests.support.moves import MOVES, PUBLISHED, Move
 from tests.support.partitions import crp_n_clusters
 from tests.support.quick import slow_unless
 from tests.support.statistics import LEVEL, count_test
@@ -49,7 +49,7 @@ def p_value(move: Move, alpha: float, n_draws: int, rng: np.random.Generator) ->
 
 
 @pytest.mark.parametrize("alpha", slow_unless((1.0).__eq__, ALPHAS))
-@pytest.mark.parametrize("name", MOVES)
+@pytest.mark.parametrize("name", slow_unless(lambda name: name not in PUBLISHED, MOVES))
 def test_prior_is_recovered(name: str, alpha: float, rng: np.random.Generator) -> None:
     assert p_value(MOVES[name], alpha, 2000, rng) > LEVEL
 

@@ -4,7 +4,8 @@
 rest it runs compiled: every move with the families of `QUICK_FAMILIES` on one data set, `pm.sample`
 against enumeration with one family, one broken sampler of each kind, and what takes less than five
 seconds of models, traces and checkpoints.  Every other family is entered, compiled, by `pm.sample`
-(`tests/integration/test_every_family.py`).
+(`tests/integration/test_every_family.py`).  Of the samplers of the literature it runs
+one move each against enumeration, of the sweep over topics one corpus.
 
 `make test-long` runs the items marked slow, compiled:
 
