@@ -9,7 +9,12 @@ import numpy as np
 import pytest
 
 from pymc_dpsplit import sampler
-from tests.support.controls import CONTROLS, sweep_by_number, wrong_by
+from tests.support.controls import (
+    CONTROLS,
+    CONTROLS_OF_PUBLISHED,
+    sweep_by_number,
+    wrong_by,
+)
 from tests.support.datasets import DATASETS
 from tests.support.families import (
     DISCRETE,
@@ -19,7 +24,7 @@ from tests.support.families import (
     target_of,
     twin_of,
 )
-from tests.support.moves import MOVES, Move
+from tests.support.moves import MOVES, PUBLISHED, Move
 from tests.support.partitions import (
     coclustering,
     enumerate_partitions,
@@ -82,7 +87,7 @@ def is_short(row: tuple[str, tuple[str, int, str], float]) -> bool:
 
 def is_quick(row: tuple[str, tuple[str, int, str], float]) -> bool:
     """Whether a short run is in the quick suite."""
-    return is_short(row) and row[1][0] == COMPILED_FAMILY
+    return is_short(row) and row[1][0] == COMPILED_FAMILY and row[0] not in PUBLISHED
 
 
 SHORT_CASES = [
@@ -177,11 +182,15 @@ def test_a_small_error_is_caught_by_long_runs(
     assert p_value(wrong_by(factor), (family, 2, "overlapping"), 1.0, _LONG, rng) < LEVEL
 
 
+def _is_quick_control(name: str) -> bool:
+    return name not in CONTROLS_OF_PUBLISHED
+
+
 @pytest.mark.control
 @pytest.mark.parametrize(
     "family", slow_unless(COMPILED_FAMILY.__eq__, ["Normal", "DiagNormal", COMPILED_FAMILY])
 )
-@pytest.mark.parametrize("name", CONTROLS)
+@pytest.mark.parametrize("name", slow_unless(_is_quick_control, CONTROLS))
 def test_broken_move_is_caught(name: str, family: str, rng: np.random.Generator) -> None:
     case = (family, 1 if family == "Normal" else 2, "overlapping")
     assert p_value(CONTROLS[name], case, 1.0, _SHORT, rng) < LEVEL

@@ -13,7 +13,7 @@ from pymc_dpsplit.components.shared_labels import kernels
 from pymc_dpsplit.components.shared_labels.items import SharedLabels
 from tests.support.families import as_observed, component_of, target_of, twin_of
 from tests.support.families import dataset_of as rows_of
-from tests.support.moves import MOVES, Move
+from tests.support.moves import MOVES, PUBLISHED, Move
 from tests.support.operations import marginal_of
 from tests.support.partitions import (
     coclustering,
@@ -34,7 +34,6 @@ from tests.support.statistics import (
 
 ALPHA, N_GROUPS, _CHAINS, _DRAWS = 1.3, 5, 64, 150
 FAMILIES = (("Normal", 1), ("MvNormal", 2), ("Poisson", 2))
-PUBLISHED = ("Jain-Neal", "SAMS", "Neal 8")
 CASES = [(of, move) for of in FAMILIES for move in ("exact kernel", "collapsed", "slice")]
 CASES += [(FAMILIES[0], move) for move in PUBLISHED]
 _SAMPLING: dict[str, Any] = {

@@ -12,7 +12,7 @@ from pymc_dpsplit.components.shared_labels.items import SharedLabels
 from pymc_dpsplit.moves.partition import log_joint
 from tests.support.families import component_of, twin_of
 from tests.support.families import dataset_of as rows_of
-from tests.support.moves import MOVES, Move
+from tests.support.moves import MOVES, PUBLISHED, Move
 from tests.support.partition_laws import LAWS, LogPrior
 from tests.support.partitions import (
     coclustering,
@@ -37,7 +37,6 @@ KNOWN = np.array([4, 0, 4, 2, -1, 2, -1, 2])
 N_ITEMS = 5
 FAMILIES = (("Normal", 1), ("MvNormal", 2), ("Poisson", 2))
 _TESTED = ("exact kernel", "collapsed", "slice", "anchored", "informed", "partial scan")
-PUBLISHED = ("Jain-Neal", "SAMS", "Neal 8")
 CASES = [(of, move) for of in FAMILIES for move in _TESTED]
 CASES += [(FAMILIES[0], move) for move in PUBLISHED]
 

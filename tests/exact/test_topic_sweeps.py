@@ -1,6 +1,7 @@
 """Sweeps over topics against the posterior by enumeration, and from exact starts."""
 
 from collections.abc import Callable
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from pymc_dpsplit.topics.documents import log_probability_of_topics
 from pymc_dpsplit.topics.state import Strengths, TopicState, count_words
 from pymc_dpsplit.topics.sweep import redraw_weights, sweep_topics
 from tests.support.corpora import CASES, FLOORS, corpus_from, p_value_of, run_chains, truth_of
+from tests.support.quick import slow_unless
 from tests.support.statistics import LEVEL, two_sample_test
 
 # Chains, and their length; kernels take a thousand times as long as plain Python.
@@ -24,8 +26,9 @@ PRIORS = {"alpha": stats.gamma(4.0, scale=0.4), "gamma": stats.gamma(4.0, scale=
 PRIORS["eta"] = stats.gamma(6.0, scale=0.1)
 
 
-@pytest.mark.parametrize("floor", FLOORS)
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    ("case", "floor"), slow_unless(("c2022", "default").__eq__, product(CASES, FLOORS))
+)
 def test_posterior_of_tiny_corpus(case, floor):
     draws = run_chains(CASES[case], FLOORS[floor], SHAPE, 20261123)
     assert p_value_of(draws, truth_of(CASES[case])) > LEVEL
@@ -133,6 +136,7 @@ def statistics_of(start: Start) -> list[float]:
     ]
 
 
+@pytest.mark.slow
 def test_one_draw_leaves_the_joint_law_as_it_was():
     rng = np.random.default_rng(20261124)
     starts = [forward(rng) for _ in range(N_REPLICATES)]
@@ -141,6 +145,7 @@ def test_one_draw_leaves_the_joint_law_as_it_was():
     assert two_sample_test(before, after) > LEVEL
 
 
+@pytest.mark.slow
 @pytest.mark.control
 def test_move_of_alpha_without_its_tables_is_caught(monkeypatch):
     rng = np.random.default_rng(20261125)

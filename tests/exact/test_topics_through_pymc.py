@@ -40,10 +40,12 @@ def sampled_p_value(draws: int) -> float:
     )
 
 
+@pytest.mark.slow
 def test_concentrations_and_sizes_have_their_posterior():
     assert sampled_p_value(1500) > LEVEL
 
 
+@pytest.mark.slow
 @pytest.mark.control
 def test_step_that_forgets_the_lengths_of_documents_is_caught(monkeypatch):
     def without_lengths(corpus, state):

@@ -208,6 +208,12 @@ _forgetful = _altered(
 # For tests of its own: few atoms without observations hide it.
 sweep_by_number = sweep(_by_number)
 
+# Each is of one sampler of the room `samplers`.
+CONTROLS_OF_PUBLISHED: dict[str, Move] = {
+    "launch from the division": sweep(_launched_by_the_division),
+    "merge without its reverse": sweep(_merged_without_reverse),
+    "forgotten parameters": sweep(_forgetful),
+}
 CONTROLS: dict[str, Move] = {
     "emptying sweep": sweep(_emptying),
     "shifted slice": sweep(_shifted),
@@ -216,7 +222,5 @@ CONTROLS: dict[str, Move] = {
     "unselected merge": sweep(_unselected),
     "doubled concentration": wrong_by(2.0),
     "units chosen by the partition": sweep(_drawn_together),
-    "launch from the division": sweep(_launched_by_the_division),
-    "merge without its reverse": sweep(_merged_without_reverse),
-    "forgotten parameters": sweep(_forgetful),
+    **CONTROLS_OF_PUBLISHED,
 }

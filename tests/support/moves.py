@@ -112,6 +112,12 @@ def side_by_side(draw: Callable[[int, np.random.Generator], list[Attempt]]) -> M
     return sweep(made)
 
 
+# Those of the room `samplers`: the quick suite has few tests of them.
+PUBLISHED: dict[str, Move] = {
+    "Jain-Neal": attempt(jain_neal_attempt),
+    "SAMS": attempt(sams_attempt),
+    "Neal 8": sweep(auxiliary_sweep),
+}
 MOVES: dict[str, Move] = {
     "slice": sweep(slice_sweep),
     "over-relaxed slice": sweep(overrelaxed_sweeps),
@@ -123,7 +129,5 @@ MOVES: dict[str, Move] = {
     "threaded sweep": threaded_sweep,
     "partial scan": partial_scan,
     "exact kernel": kernel("exact"),
-    "Jain-Neal": attempt(jain_neal_attempt),
-    "SAMS": attempt(sams_attempt),
-    "Neal 8": sweep(auxiliary_sweep),
+    **PUBLISHED,
 }

@@ -106,10 +106,12 @@ def test_every_kernel_runs_with_every_family(name: str, form: str) -> None:
 
 @only_uncompiled
 @over_kernels
-@pytest.mark.parametrize(("n_obs", "alpha"), [(1, 1.0), (2, 1e-3), (60, 1e2), (1200, 1e-3)])
+@pytest.mark.parametrize(("n_obs", "alpha"), [(1, 1.0), (2, 1e-3), (130, 1e2), (1200, 1e-3)])
 def test_every_kernel_runs_with_few_rows_and_many_clusters(
     n_obs: int, alpha: float, form: str
 ) -> None:
+    if n_obs == 1200 and form in sampler.SAMPLERS:
+        pytest.skip("takes long, and has no strips of rows")
     assert_sound(form, begun("DiagNormal", n_obs, alpha))
 
 
