@@ -18,6 +18,8 @@ DATA_VARIABLE = "DPSPLIT_DATA"
 _MOST_ROWS = 2000
 _NEW_SHARE = 0.2
 _MOST_COMPONENTS = 15
+# Predictions need the parameters of all clusters of a draw.
+_MOST_CLUSTERS = 100
 _CHAINS, _DRAWS = 2, 300
 _SEED = 1
 
@@ -123,7 +125,13 @@ def weak(rows: np.ndarray) -> dps.MvNormal:
 def _mixture(split: Split, component: dps.MvNormal, name: str) -> Fit:
     """`pm.sample` with a sampled alpha, the partition of least expected VI, and `predict`."""
     with pm.Model() as model:
-        dps.DPMixture("x", pm.Gamma("alpha", 2, 4), component, observed=split.rows)
+        dps.DPMixture(
+            "x",
+            pm.Gamma("alpha", 2, 4),
+            component,
+            observed=split.rows,
+            max_clusters=_MOST_CLUSTERS,
+        )
         idata = pm.sample(
             _DRAWS,
             tune=_DRAWS,

@@ -7,6 +7,7 @@ discount does not depend on the same variable.  What they do not is updated once
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from pytensor.graph.basic import Variable
 
 from pymc_dpsplit.moves.partition_law import (
     PartitionLaw,
@@ -31,6 +32,11 @@ def strength_prior(
         if not concentration.moves_discount:
             return concentration.strength_prior(point, law.strength)
     return fixed_strength()
+
+
+def moved_by_kernels(concentrations: Sequence[ConcentrationPrior]) -> list[Variable]:
+    """Return the value variables that no other step has to move."""
+    return [of for concentration in concentrations for of in concentration.moved_by_kernels]
 
 
 def with_present_law(target: Target, strength: StrengthPrior) -> Target:

@@ -24,6 +24,7 @@ from pymc_dpsplit.step.chain_memory import DPSplitMergeState
 from pymc_dpsplit.step.chain_start import first_state
 from pymc_dpsplit.step.concentration_move import (
     move_concentrations,
+    moved_by_kernels,
     strength_prior,
     with_present_law,
 )
@@ -65,7 +66,7 @@ class DPSplitMerge(BlockedStep):
     """Step method for Dirichlet-process mixtures: exact parallel Gibbs and split/merge moves.
 
     PyMC assigns it to every `DPMixture` automatically; options are passed as
-    ``pm.sample(dpsplit={"threads": 2})``.
+    ``pm.sample(dpsplit={"threads": 2})``.  It also moves the one variable on which alpha depends.
 
     Parameters
     ----------
@@ -94,9 +95,8 @@ class DPSplitMerge(BlockedStep):
         Split/merge attempts per iteration.  By default as many as cost 15 % of the sweep, at
         most 2; less than one on average if a sweep is fast.
     iterations : int, optional
-        Iterations per draw.  By default as many as cost little compared with PyMC itself, and
-        more, up to 50 ms per draw, if a chain mixes slowly in the second half of tuning.  The
-        number is fixed after tuning.
+        Iterations per draw, fixed after tuning.  By default as many as cost little beside PyMC,
+        and more, up to 50 ms per draw, if a chain mixes slowly in the second half of tuning.
     start_clusters : int, optional
         Number of clusters to start from; also ``pm.sample(initvals={"x_n_clusters": 5})``, which
         may differ by chain.  By default each chain draws it log-uniformly from 1 to min(50, N),
@@ -198,7 +198,6 @@ class DPSplitMerge(BlockedStep):
         refuse_dependents(self.mixture, model)
         self._keeps_parameters = isinstance(self.mixture.component, NonconjugateFamily)
         refuse_collapsed(kernel, self.mixture.name, self._keeps_parameters)
-        self.vars = [model.rvs_to_values[rv] for rv in self.mixture.owned]
         self.rng = own_generator(rng)
         self._evaluator = evaluator_of_points(self.mixture, model, compile_options(compile_kwargs))
         point = checked_point(initial_point, model)
@@ -215,9 +214,10 @@ class DPSplitMerge(BlockedStep):
         self._likelihood = row_likelihood(self.mixture, model, point) if exchanges_rows else None
         self._incomplete = self.mixture.incomplete()
         self._concentrations = concentrations_to_move(self.mixture, model, point)
+        self.vars = [model.rvs_to_values[rv] for rv in self.mixture.owned]
+        self.vars += moved_by_kernels(self._concentrations)
         self._intercepts = intercepts_of(self.mixture, model, point)
-        n_kept = n_labels if self.options.keep_labels else None
-        self.stats_dtypes_shapes = stats_types(self.mixture.name, n_kept)
+        self.stats_dtypes_shapes = stats_types(self.mixture.name, n_labels if keep_labels else None)
         self.stats_dtypes = [{key: of for key, (of, _) in self.stats_dtypes_shapes.items()}]
         self._forget()
 

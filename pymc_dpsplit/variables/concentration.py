@@ -59,6 +59,11 @@ class ConcentrationPrior:
             outputs = [log_prior, strength]
             self._for_kernels = density_by_address(outputs, value, model, point)
 
+    @property
+    def moved_by_kernels(self) -> list[Variable]:
+        """Value variables that kernels move after every iteration: one or none."""
+        return [] if self._for_kernels is None else [self._value]
+
     @cached_property
     def _function(self) -> Any:
         outputs = self._fixed.replace(self._outputs)

@@ -18,7 +18,7 @@ from tests.support.compositions import (
     two_kernels,
 )
 from tests.support.families import FAMILIES
-from tests.support.quick import over_cases, slow_unless
+from tests.support.quick import over_cases
 from tests.support.statistics import LEVEL
 from tests.support.whole_draws import MUTANTS
 
@@ -35,14 +35,14 @@ def test_a_draw_keeps_the_joint_law(case: tuple[str, int]) -> None:
     assert one_step(case, 40, 1500 if case == NORMAL else 250, _SEED).p_value > LEVEL
 
 
+@pytest.mark.slow
 @pytest.mark.control
-@pytest.mark.parametrize(
-    "name", slow_unless("stale measure".__eq__, ["stale measure", "atoms by number"])
-)
+@pytest.mark.parametrize("name", ["stale measure", "atoms by number"])
 def test_broken_draws_do_not_keep_it(name: str) -> None:
     assert one_step(NORMAL, 40, 2500, _SEED, MUTANTS[name]).p_value < LEVEL
 
 
+@pytest.mark.slow
 def test_draws_have_the_enumerated_posterior() -> None:
     assert enumeration(NORMAL, 1500, _SEED).p_value > LEVEL
 

@@ -21,6 +21,8 @@ from pymc_dpsplit.moves.sweep.assignment import next_sweep
 from tests.support.families import component_of, target_of
 from tests.support.statistics import LEVEL, mean_test
 
+pytestmark = pytest.mark.slow
+
 ALPHA = 2.0
 ROWS = np.array([-1.3, -0.8, -0.5, 0.0, 0.3, 0.9, 1.2])
 TWINS = np.array([-1.3, -1.3, -0.5, -0.5, -0.5, 0.9, 0.9])
@@ -103,7 +105,6 @@ def test_followed_atoms_have_the_law_of_their_blocks(
     assert found["first row"] > LEVEL
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("between", MOVES_BETWEEN)
 def test_followed_atoms_have_the_law_of_their_blocks_long(
     between: str, rng: np.random.Generator
@@ -112,7 +113,6 @@ def test_followed_atoms_have_the_law_of_their_blocks_long(
     assert found["followed"] > LEVEL
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "n_features", "n_obs"), [("Normal", 1, 60), ("DiagNormal", 5, 100)]
 )

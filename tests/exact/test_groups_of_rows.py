@@ -23,7 +23,6 @@ from tests.support.partitions import (
     n_clusters_of,
     partition_index,
 )
-from tests.support.quick import slow_unless
 from tests.support.shared_labels import MarginalOfGroups, shared_labels, target_of_groups
 from tests.support.statistics import (
     LEVEL,
@@ -81,9 +80,7 @@ def target_for(name: str, n_features: int, shared: SharedLabels) -> sampler.Targ
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("family", "move"), slow_unless([(FAMILIES[0], "exact kernel")].__contains__, CASES)
-)
+@pytest.mark.parametrize(("family", "move"), CASES)
 def test_moves_leave_the_law_of_groups(
     family: tuple[str, int], move: str, rng: np.random.Generator
 ) -> None:
@@ -93,6 +90,7 @@ def test_moves_leave_the_law_of_groups(
     assert p_value_of_move(MOVES[move], target, law_of(*family, shared), rng) > LEVEL
 
 
+@pytest.mark.slow
 @pytest.mark.control
 def test_statistics_without_counts_are_caught(rng: np.random.Generator) -> None:
     uncounted = shared_labels(8, counted=False)
@@ -175,13 +173,9 @@ def labels_by_pymc(family: tuple[str, int], shared: SharedLabels, **options: Any
     return labels
 
 
-@pytest.mark.parametrize(
-    ("family", "kernel"),
-    slow_unless(
-        [(FAMILIES[0], "exact")].__contains__,
-        [(family, kernel) for family in FAMILIES for kernel in ("exact", "collapsed")],
-    ),
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("kernel", ["exact", "collapsed"])
+@pytest.mark.parametrize("family", FAMILIES)
 def test_draws_of_pymc_follow_the_law_of_groups(family: tuple[str, int], kernel: str) -> None:
     shared = shared_labels(8)
     labels = labels_by_pymc(family, shared, kernel=kernel)

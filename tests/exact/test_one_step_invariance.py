@@ -14,7 +14,7 @@ from pymc_dpsplit.moves.partition import entropy, log_joint
 from tests.support.controls import CONTROLS, wrong_by
 from tests.support.families import FAMILIES, component_of, target_of
 from tests.support.moves import MOVES, Move
-from tests.support.quick import QUICK_FAMILIES, slow_unless
+from tests.support.quick import COMPILED_FAMILY, slow_unless
 from tests.support.statistics import LEVEL, two_sample_test
 
 N_OBS = 40
@@ -80,7 +80,7 @@ def p_value(
 
 def is_quick(row: tuple[str, tuple[str, int], float]) -> bool:
     _, (family, _), alpha = row
-    return family in QUICK_FAMILIES and alpha == 3.0
+    return family == COMPILED_FAMILY and alpha == 3.0
 
 
 @pytest.mark.parametrize(("name", "case", "alpha"), slow_unless(is_quick, SHORT_CASES), ids=str)

@@ -15,6 +15,8 @@ from tests.support.families import component_of, twin_of
 from tests.support.partitions import enumerate_partitions, exact_posterior
 from tests.support.statistics import LEVEL
 
+pytestmark = pytest.mark.slow
+
 FAMILY, ALPHA, N_CHAINS = "ProductWithLinearRegression", 1.3, 12
 # Columns are a covariate, its response, and a profile, which says the sign of the slope.
 ROWS = np.array([

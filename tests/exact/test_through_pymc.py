@@ -1,4 +1,4 @@
-"""`pm.sample` as a user calls it, alpha sampled by NUTS, against the truth.
+"""`pm.sample` as a user calls it, alpha unknown, against the truth.
 
 Short: the joint posterior of partition and alpha for enumerable data, alpha integrated by
 quadrature.  Long: simulation-based calibration over data sets drawn from the prior.

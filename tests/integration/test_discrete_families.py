@@ -98,6 +98,7 @@ def test_weights_of_categories(beta: Any, expected: Any) -> None:
     assert component.own_dims("p") == {"category": np.shape(expected)[1]}
 
 
+@pytest.mark.slow
 def test_absent_categories_have_probability_zero() -> None:
     """Also where their weights are a variable, which is one number for all."""
     with pm.Model() as model:
@@ -128,8 +129,8 @@ def test_absent_categories_have_probability_zero() -> None:
     ("component", "observed", "highest"),
     [
         (dps.Poisson(1.0, 1.0), CODES, np.inf),
-        (dps.Bernoulli(1.0, 1.0), BITS, 1),
-        (dps.Categorical(1.0), CODES, 3),
+        pytest.param(dps.Bernoulli(1.0, 1.0), BITS, 1, marks=pytest.mark.slow),
+        pytest.param(dps.Categorical(1.0), CODES, 3, marks=pytest.mark.slow),
     ],
     ids=["Poisson", "Bernoulli", "Categorical"],
 )
@@ -228,6 +229,7 @@ def test_defaults_are_those_documented() -> None:
     np.testing.assert_array_equal(categories.n_categories, [2, 4])
 
 
+@pytest.mark.slow
 def test_extreme_parameters_survive_the_trace() -> None:
     """Weights so small that probabilities round to 0 and 1, and rates to 0."""
     rows = np.repeat([[0, 1], [1, 1]], 4, axis=0)

@@ -12,27 +12,17 @@ import pymc_dpsplit as dps
 from pymc_dpsplit.posterior.prediction.loo import left_out_likelihood
 from pymc_dpsplit.variables import find_mixtures
 from tests.reference.families import EXAMPLES
+from tests.support.nine_rows import (
+    HYPERPARAMETERS,
+    ROWS,
+    SAMPLING,
+    model_with,
+    trace_through,
+    without_labels,
+)
 
-ROWS = np.array([0.1, 5.0, 0.3, -0.2, 5.2, 4.9, 0.2, 5.1, 5.3])
 SUBJECTS = ["b", "a", "b", "b", "c", "a", "d", "c", "c"]
 NAMES = ["b", "a", "c", "d"]
-HYPERPARAMETERS = {"mu0": 2.0, "kappa0": 0.1, "a0": 3.0, "b0": 0.2}
-_SAMPLING: dict[str, Any] = {
-    "draws": 60,
-    "tune": 60,
-    "chains": 2,
-    "cores": 1,
-    "random_seed": 3,
-    "progressbar": False,
-    "compute_convergence_checks": False,
-}
-
-
-def model_with(**arguments: Any) -> pm.Model:
-    with pm.Model() as model:
-        alpha = pm.Gamma("alpha", 2, 2)
-        dps.DPMixture("x", alpha, dps.Normal(**HYPERPARAMETERS), observed=ROWS, **arguments)
-    return model
 
 
 @pytest.fixture(scope="module")
@@ -42,18 +32,7 @@ def model() -> pm.Model:
 
 @pytest.fixture(scope="module")
 def idata(model: pm.Model, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A trace that has been through netCDF."""
-    with model:
-        drawn = pm.sample(dpsplit={"keep_labels": True}, **_SAMPLING)
-    file = tmp_path_factory.mktemp("traces") / "groups.nc"
-    drawn.to_netcdf(file)
-    return xr.open_datatree(file).load()
-
-
-def without_labels(idata: Any) -> Any:
-    copied = idata.copy()
-    copied["sample_stats"] = xr.DataTree(idata["sample_stats"].to_dataset().drop_vars("x_labels"))
-    return copied
+    return trace_through(tmp_path_factory.mktemp("traces"), model)
 
 
 def test_labels_are_those_of_groups(model: pm.Model, idata: Any) -> None:
@@ -167,9 +146,9 @@ def test_a_chain_starts_from_a_map_of_groups_and_goes_on(model: pm.Model, idata:
     assert len(found.labels) == 4
     assert found.labels[1] == found.labels[2] != found.labels[0]
     with model:
-        begun = pm.sample(**{**_SAMPLING, "draws": 2, "tune": 2}, dpsplit={"start_labels": found})
+        begun = pm.sample(**{**SAMPLING, "draws": 2, "tune": 2}, dpsplit={"start_labels": found})
         with pytest.raises(ValueError, match="start_labels has 9 labels, but x has 4"):
-            pm.sample(**_SAMPLING, dpsplit={"start_labels": np.zeros(9, int)})
+            pm.sample(**SAMPLING, dpsplit={"start_labels": np.zeros(9, int)})
     assert begun["posterior"].sizes["draw"] == 2
     more = dps.extend(
         idata, model, draws=3, tune=3, progressbar=False, compute_convergence_checks=False, cores=1

@@ -17,31 +17,21 @@ from pymc_dpsplit.variables.log_density import MixtureLogDensity
 from tests.reference.families import EXAMPLES
 from tests.support.families import as_observed, component_of, twin_of
 from tests.support.families import dataset_of as rows_of
+from tests.support.nine_rows import (
+    HYPERPARAMETERS,
+    ROWS,
+    SAMPLING,
+    model_with,
+    trace_through,
+    without_labels,
+)
 from tests.support.partitions import partition_index
 from tests.support.quick import slow_unless
 from tests.support.shared_labels import law_of_known_labels
 from tests.support.statistics import LEVEL, combine, count_test, partition_test
 
-ROWS = np.array([0.1, 5.0, 0.3, -0.2, 5.2, 4.9, 0.2, 5.1, 5.3])
 KNOWN = [7, 3, 7, -1, 3, -1, 7, 5, -1]
 ITEMS = ["label 7", "label 3", "row 3", "row 5", "label 5", "row 8"]
-HYPERPARAMETERS = {"mu0": 2.0, "kappa0": 0.1, "a0": 3.0, "b0": 0.2}
-_SAMPLING: dict[str, Any] = {
-    "draws": 60,
-    "tune": 60,
-    "chains": 2,
-    "cores": 1,
-    "random_seed": 3,
-    "progressbar": False,
-    "compute_convergence_checks": False,
-}
-
-
-def model_with(**arguments: Any) -> pm.Model:
-    with pm.Model() as model:
-        alpha = pm.Gamma("alpha", 2, 2)
-        dps.DPMixture("x", alpha, dps.Normal(**HYPERPARAMETERS), observed=ROWS, **arguments)
-    return model
 
 
 @pytest.fixture(scope="module")
@@ -51,18 +41,7 @@ def model() -> pm.Model:
 
 @pytest.fixture(scope="module")
 def idata(model: pm.Model, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A trace that has been through netCDF."""
-    with model:
-        drawn = pm.sample(dpsplit={"keep_labels": True}, **_SAMPLING)
-    file = tmp_path_factory.mktemp("traces") / "known.nc"
-    drawn.to_netcdf(file)
-    return xr.open_datatree(file).load()
-
-
-def without_labels(idata: Any) -> Any:
-    copied = idata.copy()
-    copied["sample_stats"] = xr.DataTree(idata["sample_stats"].to_dataset().drop_vars("x_labels"))
-    return copied
+    return trace_through(tmp_path_factory.mktemp("traces"), model)
 
 
 def test_labels_are_those_of_rows_and_known_ones_stay_together(model: pm.Model, idata: Any) -> None:
@@ -225,9 +204,9 @@ def test_a_chain_starts_from_a_map_of_rows_and_goes_on(model: pm.Model, idata: A
     np.testing.assert_allclose(found.weights, sizes / (9 + found.alpha))
     apart = np.arange(9)
     with model:
-        begun = pm.sample(**{**_SAMPLING, "draws": 2, "tune": 2}, dpsplit={"start_labels": found})
+        begun = pm.sample(**{**SAMPLING, "draws": 2, "tune": 2}, dpsplit={"start_labels": found})
         with pytest.raises(ValueError, match=r"start_labels has rows 0 and 2 in two clusters"):
-            pm.sample(**_SAMPLING, dpsplit={"start_labels": apart})
+            pm.sample(**SAMPLING, dpsplit={"start_labels": apart})
     assert begun["posterior"].sizes["draw"] == 2
     more = dps.extend(
         idata, model, draws=3, tune=3, progressbar=False, compute_convergence_checks=False, cores=1
@@ -275,7 +254,7 @@ def test_draws_of_pymc_follow_the_law_of_known_labels(family: tuple[str, int], k
         alpha = pm.Gamma("alpha", SHAPE, RATE)
         dps.DPMixture("x", alpha, component_of(name, n_features), observed=observed, labels=SHORT)
         idata = pm.sample(
-            **{**_SAMPLING, "draws": 2000, "tune": 300, "chains": 4},
+            **{**SAMPLING, "draws": 2000, "tune": 300, "chains": 4},
             dpsplit={"keep_labels": True, "kernel": kernel},
         )
     kept = idata["sample_stats"]["x_labels"].to_numpy()

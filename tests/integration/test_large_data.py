@@ -143,6 +143,7 @@ def test_run_is_that_of_the_same_numbers_in_float64(family):
     assert single["observed_data"]["x"].dtype == np.float32
 
 
+@pytest.mark.slow
 @pytest.mark.control
 def test_numbers_that_were_rounded_give_other_draws():
     rows = single_rows(120, 2, offset=1e4)
@@ -170,6 +171,7 @@ def test_data_squeezed_are_caught():
     assert enumeration_p_value(0.8 * DATASETS["overlapping"](2).astype(np.float32)) < LEVEL
 
 
+@pytest.mark.slow
 def test_threads_share_float32_data():
     model = model_of(single_rows(MANY, 2))
     assert differences(sampled(model), sampled(model, dpsplit={"threads": 2})) == []

@@ -61,7 +61,20 @@ def test_variables_are_given_in_several_forms(form):
     }
     with model:
         step = dps.DPSplitMerge(*arguments[form])
-    assert step.vars == values
+    # It moves alpha as well, which then needs no other step.
+    assert step.vars == [*values, model.rvs_to_values[model["alpha"]]]
+
+
+def test_other_steps_do_not_move_alpha_if_the_kernels_do():
+    idata = sampled(model_of(None), target_accept=0.9)
+    assert "step_size" not in idata["sample_stats"]
+    assert (idata["posterior"]["alpha"].std("draw") > 0).all()
+    with pm.Model():
+        alpha = pm.Gamma("alpha", 2, 4)
+        dps.DPMixture("x", alpha, dps.DiagNormal.from_data(ROWS), observed=ROWS)
+        pm.Normal("seen", alpha, 1.0, observed=1.0)
+        steps = pm.sample(**SHORT)["sample_stats"]
+    assert "step_size" in steps
 
 
 def test_explicit_step_gives_the_draws_of_the_assigned_one():

@@ -1,13 +1,13 @@
 """Which part of the suite is quick, and what the long one has besides.
 
 `make test` runs `tests/unit` and `tests/property` as plain Python, without numba's compiler.  The
-rest it runs compiled: every move with the families of `QUICK_FAMILIES` on one data set, `pm.sample`
-against enumeration with one family, one broken sampler of each kind, and what takes less than five
-seconds of models, traces and checkpoints.  Every other family is entered, compiled, by `pm.sample`
-(`tests/integration/test_every_family.py`).
+rest it runs compiled: every move with one family on one data set, `pm.sample` against enumeration
+with one family, one broken sampler of each kind, and what takes less than five seconds of models,
+traces and checkpoints.
 
 `make test-long` runs the items marked slow, compiled:
 
+- `pm.sample` with every family, compiled (`tests/integration/test_every_family.py`);
 - every move with every family on every second data set against enumeration, 64 chains of 1000
   moves: a concentration that is wrong by a twentieth is found (`tests/exact/test_enumeration.py`);
 - every move with every family by one step from 5000 exact draws: wrong by a tenth is found
@@ -26,6 +26,8 @@ import pytest
 
 # A full covariance, and counts, whose operations are made from four functions of a column.
 QUICK_FAMILIES = ("MvNormal", "Poisson")
+# Compiling the kernels of a family takes longer than running their tests.
+COMPILED_FAMILY = "MvNormal"
 # The rows and the concentration of enumeration: one mistake showed at alpha = 5 alone.
 QUICK_DATASET = "overlapping"
 QUICK_ALPHAS = (5.0,)

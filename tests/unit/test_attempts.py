@@ -90,7 +90,10 @@ def n_differences(
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("draw", [draw_attempts, draw_greedy_attempts])
-@pytest.mark.parametrize(("family", "width"), [("MvNormal", 6), ("MvNormal", 2), ("DiagNormal", 6)])
+@pytest.mark.parametrize(
+    ("family", "width"),
+    [("MvNormal", 6), ("MvNormal", 2), pytest.param("DiagNormal", 6, marks=pytest.mark.slow)],
+)
 def test_side_by_side_is_in_turn(
     draw: Draw, family: str, width: int, rng: np.random.Generator
 ) -> None:
@@ -136,6 +139,7 @@ def test_a_choice_that_is_kept_is_caught(rng: np.random.Generator) -> None:
     assert n_differences(draw_heedless, "MvNormal", 6, rng)[0] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.control
 def test_a_pair_that_is_kept_with_a_discount_is_caught(rng: np.random.Generator) -> None:
     law = finite_mixture(0.7, 9)

@@ -170,13 +170,17 @@ def has_dropped(posterior: xr.Dataset, name: str) -> bool:
     return bool((counts_of(posterior, name) > kept_rows(posterior, name)).any())
 
 
-def recorded_posterior(idata: xr.DataTree, mixture: MixtureVariables) -> xr.Dataset:
+def recorded_posterior(
+    idata: xr.DataTree, mixture: MixtureVariables, labels_suffice: bool = False
+) -> xr.Dataset:
     """Return the posterior group if it records all occupied clusters of a mixture.
 
     Parameters
     ----------
     idata : DataTree
     mixture : MixtureVariables
+    labels_suffice : bool
+        Whether stored labels would do in place of the clusters, which the message then says.
 
     Returns
     -------
@@ -200,9 +204,9 @@ def recorded_posterior(idata: xr.DataTree, mixture: MixtureVariables) -> xr.Data
     kept = min(kept, mixture.max_clusters)
     dropped = int((counts > kept).sum())
     if dropped:
+        remedy = ', or with pm.sample(dpsplit={"keep_labels": True})' if labels_suffice else ""
         raise ValueError(
             f"{dropped} draws of {name} have more clusters than the {kept} "
-            f"rows kept; sample with max_clusters={int(counts.max())} or more, or with "
-            'pm.sample(dpsplit={"keep_labels": True}).'
+            f"rows kept; sample with max_clusters={int(counts.max())} or more{remedy}."
         )
     return posterior

@@ -111,7 +111,7 @@ def sample_labels(
     refuse_other_data(idata, mixture, kept)
     if kept is not None:
         return _as_labels(kept.to_numpy(), kept, mixture, model)
-    posterior = recorded_posterior(idata, mixture)
+    posterior = recorded_posterior(idata, mixture, labels_suffice=True)
     draws = draws_of(posterior, mixture, model, all_places(posterior))
     drawn = [redraw(draw, mixture, rng).labels for draw in draws]
     labels = np.reshape(drawn, (posterior.sizes["chain"], posterior.sizes["draw"], -1))
