@@ -36,7 +36,7 @@ def strength_prior(
 
 def moved_by_kernels(concentrations: Sequence[ConcentrationPrior]) -> list[Variable]:
     """Return the value variables that no other step has to move."""
-    return [value for concentration in concentrations for value in concentration.moved_by_kernels]
+    return [of for concentration in concentrations for of in concentration.moved_by_kernels]
 
 
 def with_present_law(target: Target, strength: StrengthPrior) -> Target:

@@ -37,8 +37,8 @@ from tests.support.statistics import LEVEL, combine, count_test, mean_test, part
 ROWS = np.array([[-1.0], [-0.6], [-0.2], [0.3], [0.8], [1.4]])
 # A wide prior: from one sweep to the next alpha changes by a factor of ten.
 MEAN, SPREAD = 0.0, 1.5
-# Of the Pitman-Yor process; its strength is the variable less this, and so may be negative.  Under
-# a larger discount a few strengths would need too many sticks, for which chains take other sweeps.
+# Of the Pitman-Yor process; its strength is the variable less this, and so may be negative.  Larger
+# discounts would need too many sticks under a few strengths, for which chains take other sweeps.
 DISCOUNT, LESS = 0.15, 0.1
 
 

@@ -7,8 +7,8 @@ traces and checkpoints.
 
 `make test-long` runs the items marked slow, compiled:
 
-- `pm.sample` with every family, compiled (`tests/integration/test_every_family.py`), and all samplers of
-  the literature;
+- `pm.sample` with every family, compiled (`tests/integration/test_every_family.py`), and all
+  samplers of the literature;
 - every move with every family on every second data set against enumeration, 64 chains of 1000
   moves: a concentration that is wrong by a twentieth is found (`tests/exact/test_enumeration.py`);
 - every move with every family by one step from 5000 exact draws: wrong by a tenth is found
