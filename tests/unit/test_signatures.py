@@ -31,6 +31,7 @@ READERS: dict[str, tuple[str, ...]] = {
 # Public functions that read no trace, or a trace without the model.
 OTHERS = {
     "DPMixture",
+    "FiniteMixture",
     "HDPTopics",
     "compare_samplers",
     "dp_means",
