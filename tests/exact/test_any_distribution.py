@@ -86,7 +86,8 @@ def test_sampler_keeps_the_posterior(name: str, attempts: float, rng: np.random.
     assert p_value(name, target_of(name), attempts, rng) > LEVEL
 
 
-@pytest.mark.parametrize("name", slow_unless("StudentT".__eq__, FAMILIES))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FAMILIES)
 def test_auxiliary_clusters_keep_the_posterior(name: str, rng: np.random.Generator) -> None:
     assert p_value(name, target_of(name), 0.0, rng, "neal8") > LEVEL
 

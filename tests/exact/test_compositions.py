@@ -37,7 +37,8 @@ def test_a_draw_keeps_the_joint_law(case: tuple[str, int]) -> None:
     assert one_step(case, 40, 1500 if case == NORMAL else 250, _SEED).p_value > LEVEL
 
 
-@pytest.mark.parametrize("kernel", slow_unless("jain-neal".__eq__, EXACT_SAMPLERS))
+@pytest.mark.slow
+@pytest.mark.parametrize("kernel", EXACT_SAMPLERS)
 def test_a_draw_of_a_published_sampler_keeps_the_joint_law(kernel: str) -> None:
     assert one_step(NORMAL, 40, 600, _SEED, kernel=kernel).p_value > LEVEL
 
