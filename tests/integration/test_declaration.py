@@ -217,7 +217,8 @@ def test_hyperparameters_that_vary_get_the_same_density_and_a_gradient():
     values = [pt.constant(v) for v in (np.int64(2), 0.1, np.zeros(12), mu, cov)]
 
     def log_base(hyperparameters):
-        node = op.make_node(pt.random.shared_rng(seed=0), 0.0, 1.0, *hyperparameters)
+        law = (pt.constant(number, dtype="float64") for number in (0.0, 1.0))
+        node = op.make_node(pt.random.shared_rng(seed=0), *law, *hyperparameters)
         return pm.logprob.abstract._logprob(op, values, *node.inputs)[3]
 
     varying = log_base([fixed[0], base, *fixed[1:]])
