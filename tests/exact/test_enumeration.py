@@ -38,7 +38,6 @@ from tests.support.quick import (
     QUICK_ALPHAS,
     QUICK_DATASET,
     QUICK_FAMILIES,
-    over_families,
     slow_unless,
 )
 from tests.support.statistics import (
@@ -225,7 +224,7 @@ def test_wrong_family_is_caught(
     assert p_value(MOVES[name], case, 1.0, 2 * _SHORT, rng) < LEVEL
 
 
-@pytest.mark.parametrize("family", over_families(FAMILIES))
+@pytest.mark.parametrize("family", slow_unless(COMPILED_FAMILY.__eq__, FAMILIES))
 def test_kernel_is_ergodic(family: str, rng: np.random.Generator) -> None:
     # From one cluster and from singletons alike, every likely partition is visited.
     n_features = FAMILIES[family].n_features[-1]

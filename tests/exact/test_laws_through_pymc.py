@@ -152,7 +152,8 @@ def test_law_is_exact_for_vectors(family: str, name: str) -> None:
     assert p_value(name, family, 4000) > LEVEL
 
 
-@pytest.mark.parametrize("name", slow_unless({"finite"}.__contains__, _QUICK))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", _QUICK)
 def test_terms_that_nuts_sees_are_exact(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # Without the step's own moves NUTS alone moves strength and discount.
     monkeypatch.setattr("pymc_dpsplit.step.dp_split_merge.concentrations_to_move", nothing_to_move)
@@ -170,13 +171,9 @@ _KNOWN = {"two": [4, -1, 4, -1, -1], "three": [0, 1, -1, 0, 0]}
 _WITH_LABELS = ("Pitman-Yor, discount too", "finite")
 
 
-@pytest.mark.parametrize(
-    ("name", "known"),
-    slow_unless(
-        [("Pitman-Yor, discount too", "two")].__contains__,
-        [(name, known) for name in _WITH_LABELS for known in _KNOWN],
-    ),
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("known", _KNOWN)
+@pytest.mark.parametrize("name", _WITH_LABELS)
 def test_law_is_exact_with_known_labels(name: str, known: str) -> None:
     assert p_value(name, known=_KNOWN[known]) > LEVEL
 
@@ -207,10 +204,9 @@ def as_dirichlet_process(discount: Any, strength: Any, n_clusters: Any, *rest: A
     return terms._replace(n_clusters=n_clusters * pt.log(strength))
 
 
+@pytest.mark.slow
 @pytest.mark.control
-@pytest.mark.parametrize(
-    "broken", slow_unless({without_weights}.__contains__, [without_weights, as_dirichlet_process])
-)
+@pytest.mark.parametrize("broken", [without_weights, as_dirichlet_process])
 def test_wrong_terms_are_caught(
     broken: Callable[..., LawTerms], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -251,9 +247,8 @@ def test_wrong_move_is_caught(
 # --- what else reads the law --------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "name", ["finite, gamma known", pytest.param("negative strength", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["finite, gamma known", "negative strength"])
 def test_labels_redrawn_from_the_trace_have_the_same_law(name: str) -> None:
     """Labels given the stored measure, and forward draws of rows given it."""
     case = CASES[name]
