@@ -137,8 +137,8 @@ class WholeDraws:
     def family(self, factor: float) -> tuple[ComponentFamily, dict[str, np.ndarray]]:
         """Return the family at a factor, and its hyperparameters."""
         component = component_of(self.name, self.n_features, factor)
-        if FAMILIES[self.name].is_conditional:
-            # Rows contain covariates, which `draw_rows` takes from rows that it has seen.
+        if FAMILIES[self.name].is_conditional or FAMILIES[self.name].is_composed:
+            # Rows may contain covariates, which `draw_rows` takes from rows that it has seen.
             seen = family_cases.rows_of("overlapping", self.n_features)
             component = component.validate_rows(FAMILIES[self.name].rows_from(seen))
         return component, component.check(component.hyperparameters, self.n_features)
