@@ -32,6 +32,8 @@ class ConcentrationPrior:
         A scalar variable on which discount or strength depends.
     point : mapping
         Any point of the model.
+    for_kernels : bool
+        Whether kernels may move the variable, for which its density is compiled at once.
 
     Attributes
     ----------
@@ -48,6 +50,7 @@ class ConcentrationPrior:
         model: Model,
         root: Variable,
         point: Mapping[str, np.ndarray],
+        for_kernels: bool = False,
     ) -> None:
         value = model.rvs_to_values[root]
         others = [rv for rv in dependents_of(root, model) if rv not in own]
@@ -58,7 +61,7 @@ class ConcentrationPrior:
         self.value_name, self._value, self._dtype = str(value.name), value, value.type.dtype
         self._fixed = FixedValues(model, [value], point)
         self._for_kernels: DensityByAddress | None = None
-        if not others and not self.moves_discount:
+        if for_kernels and not others and not self.moves_discount:
             outputs = [log_prior, strength]
             self._for_kernels = density_by_address(outputs, value, model, point)
 
@@ -181,7 +184,7 @@ def _prior(
     mixture: MixtureVariables, model: Model, root: Variable, point: Mapping[str, np.ndarray]
 ) -> ConcentrationPrior:
     own = {*mixture.owned, mixture.rv}
-    return ConcentrationPrior(mixture.law, own, model, root, point)
+    return ConcentrationPrior(mixture.law, own, model, root, point, for_kernels=True)
 
 
 def _roots(mixture: MixtureVariables, model: Model) -> list[Variable]:
