@@ -1,50 +1,38 @@
 """Exact Dirichlet-process mixtures in PyMC models.
 
-What declares and samples a mixture is imported at once, what reads a trace when it is first used:
-it needs ArviZ, xarray and parts of SciPy, whose import takes longer than that of the rest.
+Public names are imported when they are first used, so that importing the package takes little more
+than importing PyMC.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from pymc_dpsplit.checkpoint import Checkpoint
-from pymc_dpsplit.components.bernoulli import Bernoulli
-from pymc_dpsplit.components.binomial import Binomial
-from pymc_dpsplit.components.categorical import Categorical
-from pymc_dpsplit.components.diag_normal import DiagNormal
-from pymc_dpsplit.components.exponential import Exponential
-from pymc_dpsplit.components.gamma import Gamma
-from pymc_dpsplit.components.inverse_gamma import InverseGamma
-from pymc_dpsplit.components.linear_regression.family import LinearRegression
-from pymc_dpsplit.components.multinomial import Multinomial
-from pymc_dpsplit.components.mv_normal.family import MvNormal
-from pymc_dpsplit.components.mv_normal_known_cov import MvNormalKnownCov
-from pymc_dpsplit.components.negative_binomial import NegativeBinomial
-from pymc_dpsplit.components.normal import Normal
-from pymc_dpsplit.components.normal_known_sigma import NormalKnownSigma
-from pymc_dpsplit.components.poisson import Poisson
-from pymc_dpsplit.components.product import Product
-from pymc_dpsplit.components.spherical_normal import SphericalNormal
-from pymc_dpsplit.mixture.dp_mixture import DPMixture
-from pymc_dpsplit.mixture.finite_dirichlet import FiniteMixture
-from pymc_dpsplit.pymc_component.component import Component
-from pymc_dpsplit.pymc_hooks import (
-    convergence,
-    pointwise_likelihood,
-    refusals,
-    rounding,
-    trace_data,
-)
-from pymc_dpsplit.step import compilation, dp_split_merge, step_order
-from pymc_dpsplit.step.dp_split_merge import DPSplitMerge
-from pymc_dpsplit.topic_model import step as topic_step
-from pymc_dpsplit.topic_model.declare import HDPTopics
-from pymc_dpsplit.topic_model.step import HDPTopicsStep
+from pymc_dpsplit import wrapped_functions
 
 if TYPE_CHECKING:
+    from pymc_dpsplit.checkpoint import Checkpoint
+    from pymc_dpsplit.components.bernoulli import Bernoulli
+    from pymc_dpsplit.components.binomial import Binomial
+    from pymc_dpsplit.components.categorical import Categorical
+    from pymc_dpsplit.components.diag_normal import DiagNormal
+    from pymc_dpsplit.components.exponential import Exponential
+    from pymc_dpsplit.components.gamma import Gamma
+    from pymc_dpsplit.components.inverse_gamma import InverseGamma
+    from pymc_dpsplit.components.linear_regression.family import LinearRegression
+    from pymc_dpsplit.components.multinomial import Multinomial
+    from pymc_dpsplit.components.mv_normal.family import MvNormal
+    from pymc_dpsplit.components.mv_normal_known_cov import MvNormalKnownCov
+    from pymc_dpsplit.components.negative_binomial import NegativeBinomial
+    from pymc_dpsplit.components.normal import Normal
+    from pymc_dpsplit.components.normal_known_sigma import NormalKnownSigma
+    from pymc_dpsplit.components.poisson import Poisson
+    from pymc_dpsplit.components.product import Product
+    from pymc_dpsplit.components.spherical_normal import SphericalNormal
     from pymc_dpsplit.estimates.dp_means import dp_means, dp_means_penalty
     from pymc_dpsplit.estimates.map_partition import find_map
     from pymc_dpsplit.finite.finite_mixture import finite_mixture
+    from pymc_dpsplit.mixture.dp_mixture import DPMixture
+    from pymc_dpsplit.mixture.finite_dirichlet import FiniteMixture
     from pymc_dpsplit.posterior.comparison.compare_samplers import compare_samplers
     from pymc_dpsplit.posterior.density.density import density
     from pymc_dpsplit.posterior.description.describe_clusters import describe_clusters
@@ -70,9 +58,13 @@ if TYPE_CHECKING:
     from pymc_dpsplit.posterior.trace.labels import sample_labels
     from pymc_dpsplit.prior.elicit import elicit_alpha
     from pymc_dpsplit.prior.n_clusters import prior_n_clusters
+    from pymc_dpsplit.pymc_component.component import Component
     from pymc_dpsplit.scikit_learn import DirichletProcessMixture as DirichletProcessMixture
+    from pymc_dpsplit.step.dp_split_merge import DPSplitMerge
+    from pymc_dpsplit.topic_model.declare import HDPTopics
     from pymc_dpsplit.topic_model.perplexity import topic_perplexity
     from pymc_dpsplit.topic_model.read_topics import top_words, topic_words
+    from pymc_dpsplit.topic_model.step import HDPTopicsStep
 
 __version__ = "0.1.0"
 __all__ = [
@@ -135,10 +127,33 @@ __all__ = [
     "topic_words",
 ]
 
-# Modules of what is imported when it is first used.  `__all__` lacks the estimator, so that
-# `import *` works without scikit-learn.
+# `__all__` lacks the estimator, so that `import *` works without scikit-learn.
 _MODULE_OF = {
+    "Bernoulli": "components.bernoulli",
+    "Binomial": "components.binomial",
+    "Categorical": "components.categorical",
+    "Checkpoint": "checkpoint",
+    "Component": "pymc_component.component",
+    "DPMixture": "mixture.dp_mixture",
+    "DPSplitMerge": "step.dp_split_merge",
+    "DiagNormal": "components.diag_normal",
     "DirichletProcessMixture": "scikit_learn",
+    "Exponential": "components.exponential",
+    "FiniteMixture": "mixture.finite_dirichlet",
+    "Gamma": "components.gamma",
+    "HDPTopics": "topic_model.declare",
+    "HDPTopicsStep": "topic_model.step",
+    "InverseGamma": "components.inverse_gamma",
+    "LinearRegression": "components.linear_regression.family",
+    "Multinomial": "components.multinomial",
+    "MvNormal": "components.mv_normal.family",
+    "MvNormalKnownCov": "components.mv_normal_known_cov",
+    "NegativeBinomial": "components.negative_binomial",
+    "Normal": "components.normal",
+    "NormalKnownSigma": "components.normal_known_sigma",
+    "Poisson": "components.poisson",
+    "Product": "components.product",
+    "SphericalNormal": "components.spherical_normal",
     "compare_samplers": "posterior.comparison.compare_samplers",
     "credible_ball": "posterior.partitions.credible_ball",
     "density": "posterior.density.density",
@@ -188,12 +203,4 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *_MODULE_OF})
 
 
-dp_split_merge.register()
-topic_step.install()
-step_order.install()
-compilation.install()
-convergence.install()
-rounding.install()
-refusals.install()
-trace_data.install()
-pointwise_likelihood.install()
+wrapped_functions.install()

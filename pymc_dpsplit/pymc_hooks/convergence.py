@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pymc.model import Model
-from pymc.sampling import mcmc
 from pymc.stats.convergence import SamplerWarning, WarningType
 
-from pymc_dpsplit.pymc_hooks.wrap import wrap
 from pymc_dpsplit.variables import find_mixtures, is_owned
 
 if TYPE_CHECKING:
@@ -27,12 +25,9 @@ if TYPE_CHECKING:
 _MOST_ENTRIES = 1000
 
 
-def install() -> None:
-    """Exclude variables that depend on the numbering from the checks of `pm.sample`; idempotent."""
-    wrap("run_convergence_checks", _checking, mcmc)
+def checking(check: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
+    """Exclude variables that depend on the numbering from the checks of `pm.sample`."""
 
-
-def _checking(check: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
     def checked(idata: "xr.DataTree", model: Model) -> list[Any]:
         uncheckable = _uncheckable(idata, model)
         if not uncheckable:

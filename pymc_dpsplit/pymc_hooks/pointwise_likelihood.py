@@ -12,23 +12,17 @@ labels and single rows.
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import pymc as pm
 from pymc.model import Model
-from pymc.stats import log_density
 
-from pymc_dpsplit.pymc_hooks.wrap import wrap
 from pymc_dpsplit.variables import find_mixtures, is_owned
 
 if TYPE_CHECKING:
     import xarray as xr
 
 
-def install() -> None:
-    """Make `pm.compute_log_likelihood` follow rows without entry, and groups; idempotent."""
-    wrap("compute_log_likelihood", _of_observed_rows, log_density, pm.stats, pm)
+def of_observed_rows(compute: Callable[..., Any]) -> Callable[..., Any]:
+    """Make `pm.compute_log_likelihood` follow rows without entry, and groups."""
 
-
-def _of_observed_rows(compute: Callable[..., Any]) -> Callable[..., Any]:
     def computing(
         idata: Any, *, model: Any = None, extend_inferencedata: bool = True, **kwargs: Any
     ) -> Any:

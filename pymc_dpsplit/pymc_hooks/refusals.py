@@ -10,37 +10,15 @@ keeps their signatures, and adds no cost for other models.
 
 import functools
 from collections.abc import Callable, Iterable
-from types import ModuleType
 from typing import Any
 
-import pymc as pm
 from pymc.model import Model
-from pymc.sampling import mcmc
-from pymc.smc import sampling as smc
 from pymc.step_methods.compound import CompoundStep
-from pymc.tuning import starting
-from pymc.variational import opvi
 from pytensor.graph.basic import Variable
 
-from pymc_dpsplit.pymc_hooks.wrap import wrap
 from pymc_dpsplit.variables import is_owned, refuse_initial_values
 
 _SAMPLE = "draw from the posterior with pm.sample()"
-# Module to the function that the user called, and the advice.
-_CANNOT: dict[ModuleType, tuple[str, str]] = {
-    starting: ("pm.find_MAP", f"{_SAMPLE}, or find a mode of the partition with dps.find_map()"),
-    smc: ("pm.sample_smc", _SAMPLE),
-    opvi: ("pm.fit, or any variational approximation,", _SAMPLE),
-}
-
-
-def install() -> None:
-    """Make functions of PyMC that cannot handle a mixture refuse models with one; idempotent."""
-    for module, (caller, remedy) in _CANNOT.items():
-        refusing = functools.partial(_refusing_mixtures, caller=caller, remedy=remedy)
-        wrap("modelcontext", refusing, module)
-    wrap("assign_step_methods", _refusing_steps, mcmc)
-    wrap("sample", _refusing_samplers, mcmc, pm, pm.sampling)
 
 
 def _refusing_mixtures(
@@ -58,7 +36,20 @@ def _refusing_mixtures(
     return refusing
 
 
-def _refusing_steps(assign: Callable[..., Any]) -> Callable[..., Any]:
+refusing_find_map = functools.partial(
+    _refusing_mixtures,
+    caller="pm.find_MAP",
+    remedy=f"{_SAMPLE}, or find a mode of the partition with dps.find_map()",
+)
+refusing_smc = functools.partial(_refusing_mixtures, caller="pm.sample_smc", remedy=_SAMPLE)
+refusing_fit = functools.partial(
+    _refusing_mixtures, caller="pm.fit, or any variational approximation,", remedy=_SAMPLE
+)
+
+
+def refusing_steps(assign: Callable[..., Any]) -> Callable[..., Any]:
+    """Refuse step methods that would move a mixture but do not support it."""
+
     def refusing(model: Model, *args: Any, **kwargs: Any) -> Any:
         provided, selected = assign(model, *args, **kwargs)
         for step in provided:
@@ -85,7 +76,9 @@ def _refuse_step(step: Any, model: Model) -> None:
         )
 
 
-def _refusing_samplers(sample: Callable[..., Any]) -> Callable[..., Any]:
+def refusing_samplers(sample: Callable[..., Any]) -> Callable[..., Any]:
+    """Refuse samplers other than that of PyMC, and initial values, for models with a mixture."""
+
     def refusing(*args: Any, **kwargs: Any) -> Any:
         model = kwargs.get("model")
         model = Model.get_context(error_if_none=False) if model is None else model

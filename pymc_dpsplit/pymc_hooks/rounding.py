@@ -11,24 +11,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import pymc as pm
 from pymc.model import Model
-from pymc.sampling import mcmc
 from pytensor.configdefaults import config
 
-from pymc_dpsplit.pymc_hooks.wrap import wrap
 from pymc_dpsplit.variables import is_owned
 
 _FLAGS = "PYTENSOR_FLAGS"
 
 
-def install() -> None:
-    """Make PyMC sample models with a mixture without `fastmath`; idempotent."""
-    wrap("sample", _rounding_alike, mcmc, pm, pm.sampling)
-    wrap("instantiate_steppers", _rounding_alike, mcmc)
+def rounding_alike(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Make PyMC sample models with a mixture without `fastmath`."""
 
-
-def _rounding_alike(function: Callable[..., Any]) -> Callable[..., Any]:
     def rounding(*args: Any, **kwargs: Any) -> Any:
         model = next((value for value in args if isinstance(value, Model)), kwargs.get("model"))
         model = Model.get_context(error_if_none=False) if model is None else model

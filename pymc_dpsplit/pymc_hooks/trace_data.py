@@ -5,28 +5,16 @@ design for large sparse data, see `variables.sparse_data`, which the group `obse
 """
 
 import re
-import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
 
-from pymc.backends import arviz
-
-from pymc_dpsplit.pymc_hooks.wrap import wrap
 from pymc_dpsplit.variables.sparse_data import is_too_large
 
-_ZARR = "pymc.backends.zarr"
 
+def without_warning(find: Callable[..., Any]) -> Callable[..., Any]:
+    """Suppress the warning of PyMC for sparse data of mixtures."""
 
-def install() -> None:
-    """Suppress this warning of PyMC for sparse data of mixtures; idempotent."""
-    # If this module is not imported yet, it will import the wrapped function.  It is not imported
-    # here because zarr takes half a second.
-    zarr = [sys.modules[_ZARR]] if _ZARR in sys.modules else []
-    wrap("find_observations", _without_warning, arviz, *zarr)
-
-
-def _without_warning(find: Callable[..., Any]) -> Callable[..., Any]:
     def finding(model: Any) -> Any:
         with warnings.catch_warnings():
             for rv in model.observed_RVs:

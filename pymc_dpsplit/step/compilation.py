@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from numba.core import event
-from pymc.sampling import mcmc
 from pymc.step_methods.compound import flatten_steps
 from rich.progress import Progress, SpinnerColumn, TimeElapsedColumn
 
@@ -24,7 +23,6 @@ from pymc_dpsplit.moves.measure import draw_measure
 from pymc_dpsplit.moves.nonconjugate.iterations import NONCONJUGATE
 from pymc_dpsplit.moves.partition import log_joint
 from pymc_dpsplit.moves.sweep.redraw import redraw_labels
-from pymc_dpsplit.pymc_hooks.wrap import wrap
 from pymc_dpsplit.step.dp_split_merge import DPSplitMerge
 from pymc_dpsplit.step.progress_bar import PlainColumn
 
@@ -32,12 +30,6 @@ _PACKAGE = __name__.split(".")[0]
 _LOG = logging.getLogger("pymc")
 # Enough tuning for one draw with greedy moves, which are used in its first third.
 _TUNE = 3
-
-
-def install() -> None:
-    """Make `pm.sample` compile kernels before it starts chains; a second call has no effect."""
-    for name in ("_sample_many", "_mp_sample", "_sample_population"):
-        wrap(name, _compiling_first, mcmc)
 
 
 def compile_kernels(step: DPSplitMerge, point: dict[str, np.ndarray]) -> None:
@@ -60,7 +52,9 @@ def compile_kernels(step: DPSplitMerge, point: dict[str, np.ndarray]) -> None:
         trial._pool.shutdown()
 
 
-def _compiling_first(sample: Callable[..., Any]) -> Callable[..., Any]:
+def compiling_first(sample: Callable[..., Any]) -> Callable[..., Any]:
+    """Make `pm.sample` compile kernels before it starts chains."""
+
     def sampling(*args: Any, **kwargs: Any) -> Any:
         for step in flatten_steps(kwargs["step"]):
             if isinstance(step, DPSplitMerge):

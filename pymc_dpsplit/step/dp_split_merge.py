@@ -442,7 +442,6 @@ class DPSplitMerge(BlockedStep):
         return Competence.IDEAL if is_owned(var, DPSplitMerge.name) else Competence.INCOMPATIBLE
 
 
-def register() -> None:
-    """Make PyMC assign the step automatically; a second call has no effect."""
-    if DPSplitMerge not in mcmc.STEP_METHODS:
-        mcmc.STEP_METHODS.append(DPSplitMerge)
+# PyMC assigns to each variable the listed step that claims it.
+if DPSplitMerge not in mcmc.STEP_METHODS:
+    mcmc.STEP_METHODS.append(DPSplitMerge)

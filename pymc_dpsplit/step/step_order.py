@@ -14,21 +14,21 @@ from inspect import signature
 from typing import Any
 
 from pymc.model import Model
-from pymc.sampling import mcmc
 from pymc.step_methods.compound import flatten_steps
 
-from pymc_dpsplit.pymc_hooks.wrap import wrap
 from pymc_dpsplit.step.dp_split_merge import DPSplitMerge
 from pymc_dpsplit.step.options import refuse_options
 from pymc_dpsplit.variables import find_mixtures
 
 
-def install() -> None:
-    """Make `pm.sample` put the steps of mixtures last; a second call has no effect."""
-    wrap("instantiate_steppers", _ordering, mcmc)
+def knowing_steps(assign: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function of PyMC, which finds the step once its module is imported."""
+    return assign
 
 
-def _ordering(instantiate: Callable[..., Any]) -> Callable[..., Any]:
+def ordering(instantiate: Callable[..., Any]) -> Callable[..., Any]:
+    """Make `pm.sample` put the steps of mixtures last."""
+
     def ordered(model: Model, *args: Any, **kwargs: Any) -> Any:
         options = (kwargs.get("step_kwargs") or {}).get(DPSplitMerge.name, {})
         refuse_options(options)

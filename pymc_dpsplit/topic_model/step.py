@@ -17,7 +17,6 @@ from pymc.util import get_random_generator
 from pymc_dpsplit.components.arguments import check_integer
 from pymc_dpsplit.kernels.threads import new_pool
 from pymc_dpsplit.moves.slice import slice_draw
-from pymc_dpsplit.pymc_hooks.wrap import wrap
 from pymc_dpsplit.topic_model.lookup import TopicVariables, find_topic_models
 from pymc_dpsplit.topic_model.record import TOPIC_PART, TopicRecord
 from pymc_dpsplit.topics.concentrations import alpha_factor, eta_factor, gamma_factor, log_joint
@@ -310,14 +309,19 @@ class HDPTopicsStep(BlockedStep):
         return Competence.IDEAL if is_owned(var, HDPTopicsStep.name) else Competence.INCOMPATIBLE
 
 
-def install() -> None:
-    """Make PyMC assign the step automatically, and call it last; a second call has no effect."""
-    if HDPTopicsStep not in mcmc.STEP_METHODS:
-        mcmc.STEP_METHODS.append(HDPTopicsStep)
-    wrap("instantiate_steppers", _ordering, mcmc)
+# PyMC assigns to each variable the listed step that claims it.
+if HDPTopicsStep not in mcmc.STEP_METHODS:
+    mcmc.STEP_METHODS.append(HDPTopicsStep)
 
 
-def _ordering(instantiate: Callable[..., Any]) -> Callable[..., Any]:
+def knowing_steps(assign: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function of PyMC, which finds the step once this module is imported."""
+    return assign
+
+
+def ordering(instantiate: Callable[..., Any]) -> Callable[..., Any]:
+    """Make `pm.sample` put the steps of topic models last."""
+
     def ordered(*args: Any, **kwargs: Any) -> Any:
         steps = instantiate(*args, **kwargs)
         if not isinstance(steps, list):

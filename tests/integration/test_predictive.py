@@ -14,6 +14,7 @@ from scipy import integrate, stats
 from scipy.special import logsumexp
 
 import pymc_dpsplit as dps
+from pymc_dpsplit import wrapped_functions
 from pymc_dpsplit.moves.forward import (
     draw_block_sizes,
     draw_new_weight,
@@ -21,7 +22,6 @@ from pymc_dpsplit.moves.forward import (
     draw_seating,
 )
 from pymc_dpsplit.moves.partition_law import dirichlet_process
-from pymc_dpsplit.pymc_hooks import convergence
 from pymc_dpsplit.variables import find_mixtures
 from tests.support.partitions import (
     canonical,
@@ -294,7 +294,6 @@ def example_trace(rng, n_clusters):
 
 def test_checks_ignore_what_depends_on_numbering(rng):
     model = declared(ATOMIC, np.zeros(3))
-    convergence.install()
     idata = example_trace(rng, rng.integers(1, 4, (4, 200)))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -340,5 +339,5 @@ def test_models_without_a_mixture_are_checked_as_before(rng):
 
 def test_install_twice_wraps_once():
     before = mcmc.run_convergence_checks
-    convergence.install()
+    wrapped_functions.install()
     assert mcmc.run_convergence_checks is before

@@ -42,15 +42,21 @@ def test_unknown_name_is_refused() -> None:
         dps.Norma  # noqa: B018
 
 
-def loaded_by(package: str) -> set[str]:
-    """Modules that a new process has after the import of a package."""
-    program = f"import sys, {package}; print(*sys.modules)"
+def loaded_by(program: str) -> set[str]:
+    """Modules that a new process has after it has run a program."""
+    program = f"{program}; import sys; print(*sys.modules)"
     command = [sys.executable, "-c", program]
     return set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
 
 
-def test_import_loads_no_more_than_sampling_needs() -> None:
-    ours = loaded_by("pymc_dpsplit")
+def test_import_loads_little() -> None:
+    ours = loaded_by("import pymc_dpsplit") - loaded_by("import pymc")
+    assert {name.split(".")[0] for name in ours} == {"pymc_dpsplit"}
+    assert not any(name.startswith("pymc_dpsplit.kernels") for name in ours)
+
+
+def test_a_mixture_loads_no_more_than_sampling_needs() -> None:
+    ours = loaded_by("import pymc_dpsplit; pymc_dpsplit.DPMixture, pymc_dpsplit.DPSplitMerge")
     assert "pymc_dpsplit.mixture" in ours
     assert not any(name.startswith("pymc_dpsplit.posterior") for name in ours)
     slow = {
@@ -63,7 +69,7 @@ def test_import_loads_no_more_than_sampling_needs() -> None:
         "pandas",
         "zarr",
     }
-    assert slow.isdisjoint(ours - loaded_by("pymc"))
+    assert slow.isdisjoint(ours - loaded_by("import pymc"))
 
 
 @pytest.mark.parametrize("first", ["pymc_dpsplit", "pymc.backends.zarr"])
