@@ -213,6 +213,29 @@ class Schedule(NamedTuple):
     strength: StrengthPrior = fixed_strength()
 
 
+def begin_to_compile(kernel_name: str, target: Target, rng: np.random.Generator) -> None:
+    """Let other processes compile what the iterations of a kernel call, see `kernels.beside`.
+
+    Parameters
+    ----------
+    kernel_name : str
+        One of `KERNELS`, or `GREEDY`.
+    target : Target
+    rng : numpy.random.Generator
+        For its type.
+    """
+    form = form_of(kernel_name, moves_of(target.prior).is_conjugate)
+    arguments = {
+        "target": target,
+        "labels": np.empty(0, np.int32),
+        "stats": np.empty((0, 0)),
+        "rng": rng,
+        "acceptance_counts": np.empty(0, np.int64),
+    }
+    for kernel in form.parts if form is not None else ():
+        kernel.begin(arguments)
+
+
 def advance(
     kernel_name: str,
     target: Target,

@@ -29,10 +29,13 @@ import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
+from pymc_dpsplit.kernels import beside  # noqa: E402
 from tests.support.families import FAMILIES  # noqa: E402
 from tests.support.quick import QUICK_FAMILIES  # noqa: E402
 
 SUITE_SEED = 20261121
+# Tests occupy all processors already.
+beside.n_beside = lambda: 0
 GROUPS = {name: i for i, name in enumerate(dict.fromkeys((*QUICK_FAMILIES[::-1], *FAMILIES)))}
 
 # Cases of a property: the same in every run, and kept nowhere.

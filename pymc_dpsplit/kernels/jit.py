@@ -7,8 +7,9 @@ intrinsic on single numbers has the function passed to `compiled_form_of`.
 Kernels are compiled lazily, cached on disk, see `kernels.cache`, and release the interpreter lock.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property, update_wrapper
+from inspect import signature
 from typing import Any
 
 import numba
@@ -47,6 +48,8 @@ class Kernel:
         Whether callers copy its code, however long it is, see `kernels.linking`.
     uncounted : bool
         Whether the form that kernels call counts no references.
+    result_like : tuple of str
+        See `kernels.linking.CalledKernel`.
     **options
         Options of `numba.njit`.
 
@@ -60,11 +63,13 @@ class Kernel:
         function: Callable[..., Any],
         copied: bool = False,
         uncounted: bool = False,
+        result_like: tuple[str, ...] = (),
         **options: Any,
     ) -> None:
         update_wrapper(self, function)
         self.py_func = function
         self._copied, self._uncounted, self._options = copied, uncounted, options
+        self._result_like = result_like
         remember_source(function)
 
     # Both forms are made when they are first used: making those of all kernels takes longer than
@@ -83,7 +88,7 @@ class Kernel:
         options = {**OPTIONS, **_AS_NJIT, **counts, **self._options, **_WITHOUT_WRAPPERS}
         called = CalledKernel(self.py_func, targetoptions=options)
         called._cache = SourceCache(self.py_func, "for kernels")
-        called.copied = self._copied
+        called.copied, called.result_like = self._copied, self._result_like
         return called
 
     @property
@@ -93,6 +98,17 @@ class Kernel:
 
     def __call__(self, *arguments: Any) -> Any:
         return self.entry(*arguments)
+
+    def begin(self, arguments: Mapping[str, Any]) -> None:
+        """Let another process compile the form that kernels call, see `kernels.beside`.
+
+        Parameters
+        ----------
+        arguments : mapping
+            By name; others than those of the kernel have no effect.
+        """
+        names = signature(self.py_func).parameters
+        self.called.begin(tuple(numba.typeof(arguments[name]) for name in names))
 
     def __reduce__(self) -> str:
         return self.py_func.__qualname__
@@ -114,6 +130,19 @@ def jitted(function: Callable[..., Any]) -> Any:
     Kernel
     """
     return _compile(function)
+
+
+def jitted_beside(*result_like: str) -> Callable[[Callable[..., Any]], Any]:
+    """Make a decorator like `jitted` for kernels that take seconds to compile.
+
+    While a model is prepared, another process may compile such a kernel, see `kernels.beside`.
+
+    Parameters
+    ----------
+    *result_like : str
+        Names of the arguments that have the types of the results, several if it returns a tuple.
+    """
+    return lambda function: _compile(function, result_like=result_like)
 
 
 def jitted_copied(function: Callable[..., Any]) -> Any:

@@ -10,12 +10,19 @@ the cache find it too.  Their callees are loaded or compiled before them.
 
 import copy
 import hashlib
+from functools import partial
 from importlib import import_module
-from itertools import chain, islice
 from typing import Any, NamedTuple
 
 import llvmlite.binding
+from numba.core import event, types
+from numba.core.compiler import Flags
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
+from numba.core.sigutils import normalize_signature
+from numba.core.typing import make_concrete_template, signature
+
+from pymc_dpsplit.kernels.beside import start, wait_for
 
 # Number of instructions from which a kernel is called and not copied.  With a lower limit calls
 # cost more than they save; with a much higher one, kernels of a family compile twice as long.
@@ -47,19 +54,124 @@ class Callee(NamedTuple):
         getattr(import_module(self.module), self.name).called.compile(self.types)
 
 
+class QuickFlags(Flags):
+    """Options of the compiler that are compared fast.
+
+    numba compares them whenever it looks for the implementation of a function, by all their values.
+    """
+
+    def __hash__(self) -> int:
+        return 0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Flags) and _changed(self) == _changed(other)
+
+
+def _changed(flags: Flags) -> dict[str, Any]:
+    """Options that do not have their defaults."""
+    options = flags.options
+    return {key: value for key, value in flags._values.items() if value != options[key].default}
+
+
 class CalledKernel(CPUDispatcher):
     """The form of a kernel that other kernels call, without the wrapper for Python.
 
-    The attribute `copied` says whether callers copy its code, however long it is.
+    Attributes
+    ----------
+    copied : bool
+        Whether callers copy its code, however long it is.
+    result_like : tuple of str
+        Names of arguments that have the types of the results; empty if these are not known before
+        the kernel is compiled.
     """
 
     copied = False
+    result_like: tuple[str, ...] = ()
     _cache: Any
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._compiler._customize_flags = QuickFlags
+        self._beside: dict[tuple[Any, ...], int] = {}
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """Return the types of arguments and results for a caller, see numba.
+
+        If other processes may compile, one of them begins to, and the caller goes on.
+        """
+        if not self.result_like:
+            return super().get_call_template(args, kws)
+        pysig, arguments = self._compiler.fold_argument_types(args, kws)
+        kinds = tuple(arguments)
+        if not self.begin(kinds):
+            return super().get_call_template(args, kws)
+        signatures = [signature(self._result(kinds), *kinds)]
+        template = make_concrete_template("beside", self.py_func.__name__, signatures)
+        return template, pysig, kinds, {}
+
+    def _result(self, kinds: tuple[Any, ...]) -> Any:
+        """Type of the result, which is known before the kernel is compiled."""
+        kind_of = dict(zip(self._compiler.pysig.parameters, kinds, strict=True))
+        results = [kind_of[name] for name in self.result_like]
+        return results[0] if len(results) == 1 else types.BaseTuple.from_types(results)
+
+    def begin(self, kinds: tuple[Any, ...]) -> bool:
+        """Make another process compile the kernel if possible; return whether one does."""
+        if kinds not in self._beside and self._known(kinds) is None:
+            process = start(partial(self.compile, kinds))
+            if process is not None:
+                self._beside[kinds] = process
+        return kinds in self._beside
+
+    def get_overload(self, sig: Any) -> Any:
+        """Return the compiled code, which a caller needs from now on."""
+        kinds, _ = normalize_signature(sig)
+        if kinds in self._beside:
+            self.compile(kinds)
+        return super().get_overload(sig)
+
+    def compile(self, sig: Any) -> Any:
+        """Load or compile the kernel for some types of arguments.
+
+        This is what numba does, without the clocks that every function which is being compiled
+        adds to every call of LLVM by the functions that it calls.
+        """
+        kinds, result = normalize_signature(sig)
+        if kinds in self._beside:
+            wait_for(self._beside.pop(kinds))
+        with global_compiler_lock, self._compiling_counter:
+            known = self._known(kinds)
+            if known is not None:
+                return known
+            self._cache_misses[sig] += 1
+            data = {"dispatcher": self, "args": kinds, "return_type": result}
+            with event.trigger_event("numba:compile", data=data):
+                compiled = self._compiler.compile(kinds, result)
+                self.add_overload(compiled)
+            self._cache.save_overload(sig, compiled)
+            return compiled.entry_point
+
+    def _known(self, kinds: tuple[Any, ...]) -> Any:
+        """Return what is compiled, if need be from the cache, or None."""
+        if kinds in self.overloads:
+            return self.overloads[kinds].entry_point
+        found = self._cache.load_overload(kinds, self.targetctx)
+        if found is None:
+            return None
+        self._cache_hits[kinds] += 1
+        self.targetctx.insert_user_function(found.entry_point, found.fndesc, [found.library])
+        self.add_overload(found)
+        return found.entry_point
 
     def add_overload(self, cres: Any) -> None:
         """Register compiled code; numba calls this for code from its cache as well."""
         super().add_overload(cres)
         kinds, known = cres.signature.args, self._cache.is_linked
+        if self.result_like and cres.signature.return_type != self._result(kinds):
+            raise TypeError(
+                f"{self.py_func.__qualname__} returns {cres.signature.return_type}, not the type "
+                f"of {' and '.join(self.result_like)}"
+            )
         callee = Callee(self.py_func.__module__, self.py_func.__qualname__, kinds)
         if kinds not in known:
             known[kinds] = not self.copied and "<" not in callee.name and _is_long(cres)
@@ -69,10 +181,8 @@ class CalledKernel(CPUDispatcher):
 
 def _is_long(cres: Any) -> bool:
     """Whether newly compiled code is too long to be copied."""
-    functions = cres.library._final_module.functions
-    blocks = chain.from_iterable(function.blocks for function in functions)
-    instructions = chain.from_iterable(block.instructions for block in blocks)
-    return len(list(islice(instructions, _LONG))) == _LONG
+    # The text has a line per instruction, and others, which do not begin with two spaces.
+    return str(cres.library._final_module).count("\n  ") >= _LONG
 
 
 def callees_of(cres: Any) -> list[Callee]:

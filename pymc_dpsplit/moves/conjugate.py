@@ -178,7 +178,11 @@ CONJUGATE = FamilyMoves(
     kernels={
         "exact": KernelForm(_iterate_exact, _finish_exact_in_threads),
         "collapsed": KernelForm(_iterate_collapsed, None),
-        "greedy": KernelForm(_iterate_greedy, _finish_greedy_in_threads),
+        "greedy": KernelForm(
+            _iterate_greedy,
+            _finish_greedy_in_threads,
+            (greedy_attempt, slice_sweep, collapsed_sweep),
+        ),
     },
     sweep_cost=sweep_cost,
     attempt_cost=attempt_cost,

@@ -18,10 +18,14 @@ class KernelForm(NamedTuple):
     finish : callable or None
         The moves of one iteration after its sweep, with a pool of threads as the last argument;
         None for a kernel without a sweep that threads can share.
+    parts : tuple of Kernel
+        Kernels that `iterate` calls, with arguments of the same names, and that take seconds to
+        compile, the longest first.
     """
 
     iterate: Callable[..., np.ndarray]
     finish: Callable[..., np.ndarray] | None
+    parts: tuple[Any, ...] = ()
 
 
 class FamilyMoves(NamedTuple):

@@ -2,12 +2,14 @@
 
 Chains are processes.  If kernels were compiled at their first call, every chain would compile
 all of them, with a progress bar that stands still.  So the parent process makes two trial draws
-with each step of a mixture, one of early tuning and one after tuning, and discards them.  Forked
-chains find the kernels in memory, other chains in the cache on disk.
+with each step of a mixture, one of early tuning and one after tuning, and discards them.  Other
+processes compile some of the kernels meanwhile, see `kernels.beside`.  Forked chains find the
+kernels in memory, other chains in the cache on disk.
 """
 
 import copy
 import logging
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -18,6 +20,8 @@ from pymc.step_methods.compound import flatten_steps
 from rich.progress import Progress, SpinnerColumn, TimeElapsedColumn
 
 from pymc_dpsplit import sampler
+from pymc_dpsplit.kernels.beside import compiling_beside
+from pymc_dpsplit.kernels.jit import COMPILES
 from pymc_dpsplit.moves.conjugate import CONJUGATE
 from pymc_dpsplit.moves.measure import draw_measure
 from pymc_dpsplit.moves.nonconjugate.iterations import NONCONJUGATE
@@ -44,9 +48,12 @@ def compile_kernels(step: DPSplitMerge, point: dict[str, np.ndarray]) -> None:
     """
     trial = copy.copy(step)
     trial.setup_chain(np.random.default_rng(0), _TUNE, 1)
-    point, _ = trial.step(point)
-    trial.n_done = _TUNE + 1
-    trial.step(point)
+    with compiling_beside():
+        if COMPILES:
+            sampler.begin_to_compile(trial._form(), trial._read(point)[1], np.random.default_rng(0))
+        point, _ = trial.step(point)
+        trial.n_done = _TUNE + 1
+        trial.step(point)
     # A process forked while threads run may hang.
     if trial._pool is not None:
         trial._pool.shutdown()
@@ -123,13 +130,16 @@ class _Count(event.Listener):
         self, message: str, stages: frozenset[Callable[..., Any]], progress: Progress
     ) -> None:
         self._message, self._progress = message, progress
+        # Other processes may compile some kernels, see `kernels.beside`; only this one reports.
+        self._process = os.getpid()
         # Some stages are compiled twice, for other kernels too.
         self._left = set(stages)
         self._task: Any = None
 
     def on_start(self, event: event.Event) -> None:
         """Start the progress bar at the first kernel of this package."""
-        if self._task is None and _is_ours(event.data["dispatcher"].py_func):
+        is_ours = self._process == os.getpid() and _is_ours(event.data["dispatcher"].py_func)
+        if self._task is None and is_ours:
             _LOG.info(self._message)
             self._progress.start()
             self._task = self._progress.add_task("", total=None)
@@ -137,7 +147,8 @@ class _Count(event.Listener):
     def on_end(self, event: event.Event) -> None:
         """Count one more stage."""
         function = event.data["dispatcher"].py_func
-        if self._task is not None and function in self._left:
+        is_ours = self._process == os.getpid()
+        if is_ours and self._task is not None and function in self._left:
             self._left.remove(function)
             self._progress.advance(self._task)
 

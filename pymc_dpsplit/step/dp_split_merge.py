@@ -227,15 +227,17 @@ class DPSplitMerge(BlockedStep):
         self._data: Any = None
         self._made_for: Any = None
 
-    def _target_of(self, conditioning: Conditioning) -> sampler.Target:
-        """Target of the chain; prior and data are recomputed only if they change."""
-        items = self.mixture.items
+    def _read(self, point: dict[str, np.ndarray]) -> tuple[Conditioning, sampler.Target]:
+        """Read a point; prior and data of the target are recomputed only if they change."""
+        conditioning, items = self._evaluator.read(point), self.mixture.items
+        if not self._evaluator.rows_are_fixed:
+            self._centre(column_means(conditioning.rows))
         if self._made_for is not conditioning.values or self._data is None:
             self._prior = items.prior(conditioning.values, self._shift)
             self._made_for = conditioning.values
         if self._data is None:
             self._data = items.arranged(conditioning.rows)
-        return sampler.Target(self._prior, self._data, conditioning.law)
+        return conditioning, sampler.Target(self._prior, self._data, conditioning.law)
 
     def _forget(self) -> None:
         """Reset the state of the chain."""
@@ -276,10 +278,7 @@ class DPSplitMerge(BlockedStep):
         stats : list of one dict
         """
         began = time.perf_counter()
-        conditioning = self._evaluator.read(point)
-        if not self._evaluator.rows_are_fixed:
-            self._centre(column_means(conditioning.rows))
-        target = self._target_of(conditioning)
+        conditioning, target = self._read(point)
         state = self._chain_state(target, conditioning, point)
         strength = strength_prior(self._concentrations, point, conditioning.law)
         schedule = self._scheduled(target, state)._replace(strength=strength)

@@ -234,7 +234,7 @@ def test_memory_map_stays_where_it_is(mode, dtype, tmp_path):
     mapped = on_disk(tmp_path, rows, mode)
     model = model_of(mapped)
     step = dps.DPSplitMerge(model=model)
-    seen = step._target_of(step._evaluator.read(model.initial_point())).data
+    seen = step._read(model.initial_point())[1].data
     idata = sampled(model)
     for found in (array_of(model), seen, idata["observed_data"]["x"].to_numpy()):
         assert np.shares_memory(found, mapped)

@@ -161,7 +161,7 @@ class WholeDraws:
 
     def target(self) -> sampler.Target:
         """Posterior of the partition at the present point."""
-        return self.step._target_of(self.step._evaluator.read(self.point))
+        return self.step._read(self.point)[1]
 
     def draw(self, has_nuts: bool = True) -> None:
         """Make one draw, with NUTS or without."""

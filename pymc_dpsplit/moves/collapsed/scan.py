@@ -20,7 +20,12 @@ from pymc_dpsplit.components.collapsed import fill_log_predictives
 from pymc_dpsplit.components.multiplicity import multiplicity
 from pymc_dpsplit.kernels.cluster_choice import choose_position
 from pymc_dpsplit.kernels.cluster_table import whole_blocks
-from pymc_dpsplit.kernels.jit import jitted, jitted_inlined_uncounted, jitted_uncounted
+from pymc_dpsplit.kernels.jit import (
+    jitted,
+    jitted_beside,
+    jitted_inlined_uncounted,
+    jitted_uncounted,
+)
 from pymc_dpsplit.kernels.rows import first_column_sum
 from pymc_dpsplit.moves.collapsed.positions import (
     log_joining_one,
@@ -134,7 +139,7 @@ def _visit(target, labels, rng, rows, log_alone, positions):
     return positions
 
 
-@jitted
+@jitted_beside("stats")
 def collapsed_scan(target, labels, stats, rng, rows, log_alone):
     """Redraw the labels of `rows` in turn.
 
@@ -215,7 +220,7 @@ def collapsed_sweeps(target, labels, stats, rng, n_sweeps, strength):
     return stats
 
 
-@jitted
+@jitted_beside("stats")
 def collapsed_sweep(target, labels, stats, rng):
     """Redraw every label in turn, once.
 

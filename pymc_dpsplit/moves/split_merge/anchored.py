@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from pymc_dpsplit.kernels.jit import jitted
+from pymc_dpsplit.kernels.jit import jitted, jitted_beside
 from pymc_dpsplit.kernels.random import draw_key
 from pymc_dpsplit.kernels.rows import sum_of_rows
 from pymc_dpsplit.kernels.streams import new_stream, next_index, next_uniform
@@ -87,7 +87,7 @@ def decide_for_pair(target, labels, stats, stream, anchors):
     return _merge(target, labels, stats, stream, a, b, anchors, log_u)
 
 
-@jitted
+@jitted_beside("stats")
 def anchored_attempt(target, labels, stats, rng, acceptance_counts):
     """Attempt one split or merge in place; return the statistics.
 

@@ -5,7 +5,7 @@ exact move rejects nearly every repair of an over-split cluster; this move needs
 iterations.  Draws made with it are discarded (docs/method.md, section 6).
 """
 
-from pymc_dpsplit.kernels.jit import jitted
+from pymc_dpsplit.kernels.jit import jitted, jitted_beside
 from pymc_dpsplit.kernels.random import draw_key
 from pymc_dpsplit.moves.split_merge.decision import carry_out
 from pymc_dpsplit.moves.split_merge.informed import decide
@@ -17,7 +17,7 @@ def decide_greedily(target, labels, stats, key):
     return decide(target, labels, stats, key, False)
 
 
-@jitted
+@jitted_beside("stats")
 def greedy_attempt(target, labels, stats, rng, acceptance_counts):
     """Attempt one split or merge in place; return the statistics.
 

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from pymc_dpsplit.kernels.jit import jitted
+from pymc_dpsplit.kernels.jit import jitted, jitted_beside
 from pymc_dpsplit.kernels.random import draw_key
 from pymc_dpsplit.kernels.rows import copy_row, first_column_sum, sum_of_rows, with_more_rows
 from pymc_dpsplit.kernels.streams import new_stream, next_uniform
@@ -81,7 +81,7 @@ def decide_informed(target, labels, stats, key):
     return decide(target, labels, stats, key, True)
 
 
-@jitted
+@jitted_beside("stats")
 def informed_attempt(target, labels, stats, rng, acceptance_counts):
     """Attempt one split or merge in place; return the statistics.
 
