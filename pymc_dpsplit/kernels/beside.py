@@ -30,7 +30,7 @@ _processes = _Processes()
 
 def n_beside() -> int:
     """Return how many processes may compile beside this one: a processor each."""
-    return len(os.sched_getaffinity(0)) - 1 if _LINUX and not config.DISABLE_JIT else 0
+    return len(os.sched_getaffinity(0)) - 1 if _LINUX and not vars(config)["DISABLE_JIT"] else 0
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from numba.core.compiler import Flags
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 from numba.core.sigutils import normalize_signature
-from numba.core.typing import make_concrete_template, signature
+from numba.core.typing.templates import make_concrete_template, signature
 
 from pymc_dpsplit.kernels.beside import start, wait_for
 
@@ -67,7 +67,7 @@ class QuickFlags(Flags):
         return isinstance(other, Flags) and _changed(self) == _changed(other)
 
 
-def _changed(flags: Flags) -> dict[str, Any]:
+def _changed(flags: Any) -> dict[str, Any]:
     """Options that do not have their defaults."""
     options = flags.options
     return {key: value for key, value in flags._values.items() if value != options[key].default}
@@ -88,6 +88,9 @@ class CalledKernel(CPUDispatcher):
     copied = False
     result_like: tuple[str, ...] = ()
     _cache: Any
+    _cache_hits: Any
+    _cache_misses: Any
+    _compiler: Any
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -146,7 +149,7 @@ class CalledKernel(CPUDispatcher):
             self._cache_misses[sig] += 1
             data = {"dispatcher": self, "args": kinds, "return_type": result}
             with event.trigger_event("numba:compile", data=data):
-                compiled = self._compiler.compile(kinds, result)
+                compiled: Any = self._compiler.compile(kinds, result)
                 self.add_overload(compiled)
             self._cache.save_overload(sig, compiled)
             return compiled.entry_point
@@ -154,8 +157,8 @@ class CalledKernel(CPUDispatcher):
     def _known(self, kinds: tuple[Any, ...]) -> Any:
         """Return what is compiled, if need be from the cache, or None."""
         if kinds in self.overloads:
-            return self.overloads[kinds].entry_point
-        found = self._cache.load_overload(kinds, self.targetctx)
+            return super().get_overload(kinds)
+        found: Any = self._cache.load_overload(kinds, self.targetctx)
         if found is None:
             return None
         self._cache_hits[kinds] += 1

@@ -47,7 +47,7 @@ print(len(beside._processes.running))
 
 
 def run(folder: Path, n_beside: int, before: str = "pass") -> list[str]:
-    """Compile in a fresh process; return the total, what it compiled itself, and what still runs."""
+    """Compile; return the total, what the process compiled itself, and what still runs."""
     package = small_copy(folder)
     (package / "moves" / "long.py").write_text(_KERNELS)
     return printed(folder, _SCRIPT.format(n_beside=n_beside, before=before))
