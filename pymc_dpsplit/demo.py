@@ -70,7 +70,7 @@ def run(data: str, draws: int, out: Path) -> None:
     data : str
         Key of `DATA_SETS`.
     draws : int
-        Draws per chain.
+        Draws per chain, after as many of tuning.
     out : Path
         Folder to write to; made if needed.
     """
@@ -79,7 +79,8 @@ def run(data: str, draws: int, out: Path) -> None:
     print(f"{DATA_SETS[data].title}: {' x '.join(map(str, observed.shape))}", flush=True)
     model = build(observed, columns, DATA_SETS[data].component)
     with model:
-        idata = pm.sample(draws=draws, chains=_CHAINS, cores=_cores(), random_seed=_SEED)
+        settings: Any = {"chains": _CHAINS, "cores": _cores(), "random_seed": _SEED}
+        idata = pm.sample(draws=draws, tune=draws, **settings)
     labels = dps.sample_labels(idata, model=model, random_seed=_SEED)
     report(idata)
     trace = out / f"{data}.nc"

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import pymc_dpsplit
+from tests.support.quick import slow_unless
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "pymc_dpsplit"
@@ -98,7 +99,11 @@ def doctest_faults(public: object, name: str) -> tuple[int, str]:
     return runner.summarize(verbose=False).attempted, "".join(output)
 
 
-@pytest.mark.parametrize("name", pymc_dpsplit.__all__)
+# Each of the others compiles kernels of its own.
+_QUICK_EXAMPLES = ("DPMixture", "MvNormal", "Normal", "diagnose", "elicit_alpha", "point_partition")
+
+
+@pytest.mark.parametrize("name", slow_unless(_QUICK_EXAMPLES.__contains__, pymc_dpsplit.__all__))
 def test_examples_of_docstrings_run(name):
     attempted, faults = doctest_faults(getattr(pymc_dpsplit, name), name)
     assert attempted > 0

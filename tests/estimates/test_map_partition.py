@@ -77,6 +77,7 @@ def test_sweep_is_that_of_its_twin_climbs_and_ends_at_a_fixed_point(case):
             assert max(gains_by_moving_one(family, rows, end.state.labels, alpha)) <= TOLERANCE
 
 
+@pytest.mark.slow
 @pytest.mark.control
 def test_sweep_that_forgets_to_remove_the_observation_is_caught():
     stuck = 0
@@ -112,6 +113,7 @@ def loss_of_best(case, n_restarts, alpha):
     return float(np.log(exact.max() / exact[partition_index(found.labels)]))
 
 
+@pytest.mark.slow
 @each_case
 def test_restarts_find_the_highest_of_all_partitions(case):
     for alpha in ALPHAS:

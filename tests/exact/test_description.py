@@ -56,6 +56,7 @@ def describe() -> Any:
     )
 
 
+@pytest.mark.slow
 def test_description_is_exact() -> None:
     found, exact = describe(), exact_description()
     for key in ("mu", "weight", "certainty"):

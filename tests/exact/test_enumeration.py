@@ -11,7 +11,6 @@ import pytest
 from pymc_dpsplit import sampler
 from tests.support.controls import (
     CONTROLS,
-    CONTROLS_OF_PUBLISHED,
     sweep_by_number,
     wrong_by,
 )
@@ -24,7 +23,7 @@ from tests.support.families import (
     target_of,
     twin_of,
 )
-from tests.support.moves import MOVES, PUBLISHED, Move
+from tests.support.moves import MOVES, Move
 from tests.support.partitions import (
     coclustering,
     enumerate_partitions,
@@ -36,8 +35,10 @@ from tests.support.pruned import uncertified_sweep
 from tests.support.quick import (
     COMPILED_FAMILY,
     QUICK_ALPHAS,
+    QUICK_CONTROLS,
     QUICK_DATASET,
     QUICK_FAMILIES,
+    QUICK_MOVE,
     slow_unless,
 )
 from tests.support.statistics import (
@@ -86,7 +87,7 @@ def is_short(row: tuple[str, tuple[str, int, str], float]) -> bool:
 
 def is_quick(row: tuple[str, tuple[str, int, str], float]) -> bool:
     """Whether a short run is in the quick suite."""
-    return is_short(row) and row[1][0] == COMPILED_FAMILY and row[0] not in PUBLISHED
+    return is_short(row) and row[1][0] == COMPILED_FAMILY and row[0] == QUICK_MOVE
 
 
 SHORT_CASES = [
@@ -181,15 +182,11 @@ def test_a_small_error_is_caught_by_long_runs(
     assert p_value(wrong_by(factor), (family, 2, "overlapping"), 1.0, _LONG, rng) < LEVEL
 
 
-def _is_quick_control(name: str) -> bool:
-    return name not in CONTROLS_OF_PUBLISHED
-
-
 @pytest.mark.control
 @pytest.mark.parametrize(
     "family", slow_unless(COMPILED_FAMILY.__eq__, ["Normal", "DiagNormal", COMPILED_FAMILY])
 )
-@pytest.mark.parametrize("name", slow_unless(_is_quick_control, CONTROLS))
+@pytest.mark.parametrize("name", slow_unless(QUICK_CONTROLS.__contains__, CONTROLS))
 def test_broken_move_is_caught(name: str, family: str, rng: np.random.Generator) -> None:
     case = (family, 1 if family == "Normal" else 2, "overlapping")
     assert p_value(CONTROLS[name], case, 1.0, _SHORT, rng) < LEVEL
@@ -201,6 +198,7 @@ def test_pruning_without_certificate_is_caught(rng: np.random.Generator) -> None
     assert p_value(uncertified_sweep, case, 1.0, _SHORT, rng) < LEVEL
 
 
+@pytest.mark.slow
 @pytest.mark.control
 def test_atoms_by_number_are_caught(rng: np.random.Generator) -> None:
     assert p_value(sweep_by_number, ("Normal", 1, "overlapping"), 5.0, _SHORT, rng) < LEVEL

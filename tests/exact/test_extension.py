@@ -107,6 +107,7 @@ def p_value(cells: np.ndarray) -> float:
     return combine(*(stats.chisquare(of, expected).pvalue for of in counts))
 
 
+@pytest.mark.slow
 def test_continued_chains_keep_the_posterior(rng: np.random.Generator) -> None:
     assert p_value(continued(rng)) > LEVEL
 

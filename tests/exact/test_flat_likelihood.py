@@ -49,6 +49,7 @@ def p_value(move: Move, alpha: float, n_draws: int, rng: np.random.Generator) ->
     return count_test(n_clusters_draws(move, alpha, n_draws, rng), crp_n_clusters(alpha, N_OBS))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "alpha"),
     slow_unless(_QUICK.__contains__, [(name, alpha) for name in MOVES for alpha in ALPHAS]),

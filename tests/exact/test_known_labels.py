@@ -77,6 +77,7 @@ def p_value_of_move(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_joint_density_is_that_of_the_rows(family: tuple[str, int]) -> None:
     target, law = target_for(*family), law_of_items(*family)
@@ -86,6 +87,7 @@ def test_the_joint_density_is_that_of_the_rows(family: tuple[str, int]) -> None:
     np.testing.assert_allclose(np.exp(found - found.max()), law / law[found.argmax()], rtol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "move"), slow_unless([(FAMILIES[0], "exact kernel")].__contains__, CASES)
 )
@@ -112,6 +114,7 @@ def test_the_joint_density_is_that_of_the_rows_under_every_law(name: str) -> Non
     np.testing.assert_allclose(found, expected / expected[found.argmax()], rtol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "move"),
     slow_unless(
@@ -126,6 +129,7 @@ def test_moves_leave_the_law_of_known_labels_under_every_law(
     assert p_value_of_move(MOVES[move], target._replace(law=law), expected, rng) > LEVEL
 
 
+@pytest.mark.slow
 @pytest.mark.control
 @pytest.mark.parametrize("name", slow_unless({"Pitman-Yor"}.__contains__, _OTHER_LAWS))
 def test_labels_that_are_one_observation_each_are_caught_under_every_law(
@@ -142,6 +146,7 @@ def test_labels_that_are_one_observation_each_are_caught_under_every_law(
 # --- controls --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.control
 def test_labels_that_are_one_observation_each_are_caught(rng: np.random.Generator) -> None:
     """The law of `groups=`, under which a label counts once."""

@@ -134,6 +134,7 @@ def p_value(
     return combine(*found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", slow_unless(_QUICK.__contains__, CASES))
 def test_law_is_exact(name: str) -> None:
     assert p_value(name) > LEVEL

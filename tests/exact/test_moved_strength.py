@@ -123,10 +123,12 @@ def chains_p_value(
     )
 
 
+@pytest.mark.slow
 def test_linked_sweeps_and_moves_of_alpha_are_exact(rng: np.random.Generator) -> None:
     assert p_value(rng, float(len(ROWS))) > LEVEL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_more", [0.0, pytest.param(3.0, marks=pytest.mark.control)])
 def test_moves_of_a_strength_under_a_discount(n_more: float, rng: np.random.Generator) -> None:
     is_right = n_more == 0.0

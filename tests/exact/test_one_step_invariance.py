@@ -11,10 +11,10 @@ import pytest
 from pymc_dpsplit import sampler
 from pymc_dpsplit.moves.forward import draw_seating
 from pymc_dpsplit.moves.partition import entropy, log_joint
-from tests.support.controls import CONTROLS, CONTROLS_OF_PUBLISHED, wrong_by
+from tests.support.controls import CONTROLS, wrong_by
 from tests.support.families import FAMILIES, component_of, target_of
 from tests.support.moves import MOVES, PUBLISHED, Move
-from tests.support.quick import COMPILED_FAMILY, slow_unless
+from tests.support.quick import COMPILED_FAMILY, QUICK_CONTROLS, slow_unless
 from tests.support.statistics import LEVEL, two_sample_test
 
 N_OBS = 40
@@ -115,9 +115,7 @@ def test_a_small_error_is_caught_by_long_runs(factor: float, rng: np.random.Gene
 
 
 @pytest.mark.control
-@pytest.mark.parametrize(
-    "name", slow_unless(lambda name: name not in CONTROLS_OF_PUBLISHED, CONTROLS)
-)
+@pytest.mark.parametrize("name", slow_unless(QUICK_CONTROLS.__contains__, CONTROLS))
 def test_broken_move_is_caught(name: str, rng: np.random.Generator) -> None:
     # One attempt to merge seldom changes anything, so that it errs little: it is given several.
     n_steps = 10 if name in _BROKEN_MERGES else 1

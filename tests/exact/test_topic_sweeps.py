@@ -26,6 +26,7 @@ PRIORS = {"alpha": stats.gamma(4.0, scale=0.4), "gamma": stats.gamma(4.0, scale=
 PRIORS["eta"] = stats.gamma(6.0, scale=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "floor"), slow_unless(("c2022", "default").__eq__, product(CASES, FLOORS))
 )

@@ -244,6 +244,7 @@ def test_state_with_a_part_left_out_is_noticed(part, model, plain, tmp_path, mon
 # --- what the files hold ------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_files_hold_no_objects_and_one_state(finished):
     paths = list((finished / "chain-0").iterdir())
     assert sorted({path.suffix for path in paths}) == [".json", ".npz"]
@@ -361,6 +362,7 @@ def test_state_that_cannot_be_stored_is_refused_by_name(kind, fault, small, tmp_
             pm.sample(step=step, **OF_RUN)
 
 
+@pytest.mark.slow
 def test_initialised_nuts_draws_as_without_a_checkpoint(tmp_path):
     seeds = [int(rng.integers(2**30)) for rng in np.random.default_rng(3).spawn(2)]
     with pm.Model():
@@ -405,6 +407,7 @@ def drawn_elsewhere(chain):
             process.kill()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cores", [1, 2])
 def test_second_process_is_refused(cores, small, tmp_path):
     fault = r"is in use: process \d+ on \S+ draws chain-1; wait until it ends"
@@ -509,6 +512,7 @@ def test_other_data_are_refused(shift, finished):
         checkpoint(model_of(**{shift: 1e-9}), finished)
 
 
+@pytest.mark.slow
 def test_other_steps_are_refused(model, finished):
     with model, pytest.raises(ValueError, match=r"chains of other steps: .*slice"):
         Checkpoint(finished)
@@ -551,6 +555,7 @@ def test_checkpoint_of_a_version_without_checksums_is_refused(small, finished_sm
         checkpoint(small, finished_small)
 
 
+@pytest.mark.slow
 def test_first_draw_that_comes_out_differently_is_told(model, finished):
     start = {"beta": np.array([5.0, 5.0])}
     with pytest.warns(UserWarning, match="first draw of .*beta.* differs"):
@@ -641,6 +646,7 @@ def test_bad_steps_are_refused(model, tmp_path):
         Checkpoint(tmp_path).step(model.initial_point())
 
 
+@pytest.mark.slow
 def test_progress_bar_shows_what_the_steps_show(model, tmp_path):
     step = checkpoint(model, tmp_path)
     columns, values = step._progressbar_config(2)

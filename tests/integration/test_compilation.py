@@ -67,6 +67,7 @@ def test_chain_finds_every_kernel(which):
     assert n_compiled_by_a_chain(which, "ready") == 0
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.control
 def test_chain_that_was_not_prepared_compiles():

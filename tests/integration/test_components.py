@@ -118,6 +118,7 @@ def test_base_density_is_that_of_the_arguments() -> None:
     assert_allclose(component.log_base(named, values, pt).eval(), expected)
 
 
+@pytest.mark.slow
 def test_prior_predictive_is_an_average_over_the_base_measure() -> None:
     component = dps.Component(pm.Laplace, mu=pm.Normal.dist(0.0, 1.0), b=1.0)
     x = np.array([[0.3], [2.0]])
@@ -158,6 +159,7 @@ def test_same_seed_same_draws_for_threads_processes_and_pickles() -> None:
         assert_array_equal(once["posterior"][name], again["posterior"][name])
 
 
+@pytest.mark.slow
 def test_threads_share_a_sweep_without_changing_it() -> None:
     component, rng = DECLARED["StudentT"].make(), np.random.default_rng(4)
     rows = rng.normal(size=(9000, 1))
@@ -186,6 +188,7 @@ def test_component_is_pickled_without_addresses() -> None:
     )
 
 
+@pytest.mark.slow
 def test_shared_argument_may_be_a_variable() -> None:
     with pm.Model() as model:
         nu = pm.Gamma("nu", 4, 1)
@@ -257,6 +260,7 @@ def test_conjugate_pair_is_recognised(
     assert f"x_{name}" in idata["posterior"]
 
 
+@pytest.mark.slow
 def test_categorical_draws_are_those_of_the_family() -> None:
     codes = np.random.default_rng(2).integers(0, 3, 20)
     weights = np.array([1.0, 2.0, 0.5])

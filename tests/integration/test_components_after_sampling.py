@@ -27,6 +27,7 @@ def sampled() -> tuple[Any, pm.Model]:
         return pm.sample(**_SAMPLING), model
 
 
+@pytest.mark.slow
 def test_density_is_that_of_the_model(sampled: tuple[Any, pm.Model]) -> None:
     idata, model = sampled
     with pytest.raises(ValueError, match=r"mixture x is not of Gaussians.*; give model="):

@@ -139,6 +139,7 @@ def test_declared_data_are_a_copy():
     np.testing.assert_array_equal(mixture.data.eval(), ROWS)
 
 
+@pytest.mark.slow
 def test_two_mixtures_and_a_nested_model():
     with pm.Model() as model:
         alpha = pm.Gamma("alpha", 2, 4)
@@ -231,6 +232,7 @@ def test_hyperparameters_that_vary_get_the_same_density_and_a_gradient():
 # --- what is done to models afterwards ----------------------------------------------------
 
 
+@pytest.mark.slow
 def test_model_survives_transformations():
     model = declared(dims=("obs_id", "feature"))
     point = model.initial_point()
@@ -245,6 +247,7 @@ def test_do_replaces_alpha():
     assert find_mixtures(fixed)["x"].strength.eval() == 2.5
 
 
+@pytest.mark.slow
 def test_do_on_the_whole_measure_keeps_the_density():
     model = declared()
     point = model.initial_point()

@@ -39,6 +39,7 @@ def sampled(model: pm.Model, **arguments: Any) -> Any:
 # --- the model ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("component", "key", "dims"),
     [
@@ -196,6 +197,7 @@ def test_a_mean_of_other_variables_is_refused() -> None:
             dps.DPMixture("x", 1.0, COUNTS, observed=CODES - mu)
 
 
+@pytest.mark.slow
 def test_new_data_are_checked_too() -> None:
     with pm.Model() as model:
         data = pm.Data("data", CODES)

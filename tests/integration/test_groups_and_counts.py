@@ -35,6 +35,7 @@ def idata(model: pm.Model, tmp_path_factory: pytest.TempPathFactory) -> Any:
     return trace_through(tmp_path_factory.mktemp("traces"), model)
 
 
+@pytest.mark.slow
 def test_labels_are_those_of_groups(model: pm.Model, idata: Any) -> None:
     for trace in (idata, without_labels(idata)):
         labels = dps.sample_labels(trace, model=model, random_seed=1)
@@ -64,6 +65,7 @@ def test_partitions_are_those_of_groups(model: pm.Model, idata: Any) -> None:
         dps.describe_clusters(idata, np.zeros(9, int), model=model)
 
 
+@pytest.mark.slow
 def test_log_likelihood_has_one_value_per_group(model: pm.Model, idata: Any) -> None:
     found = pm.compute_log_likelihood(
         idata, model=model, extend_inferencedata=False, progressbar=False
@@ -102,6 +104,7 @@ def test_loo_of_groups_of_one_row_is_that_of_rows(idata: Any) -> None:
     np.testing.assert_allclose(*found, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_posterior_predictive_rows_of_a_group_share_their_cluster(
     model: pm.Model, idata: Any
 ) -> None:

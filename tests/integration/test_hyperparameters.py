@@ -118,6 +118,7 @@ def test_they_are_sampled(case):
             assert (values.std(("chain", "draw")) > 0).any()
 
 
+@pytest.mark.slow
 def test_two_mixtures_share_hyperparameters():
     with pm.Model() as model:
         mu0, kappa0 = pm.Normal("mu0", 0, 3), pm.HalfNormal("kappa0", 1)
@@ -157,6 +158,7 @@ def test_data_containers_are_numbers():
     np.testing.assert_allclose(drawn["x_mu"].isel(x_cluster=0), expected["x_mu"].isel(x_cluster=0))
 
 
+@pytest.mark.slow
 def test_prediction_reads_them_off_the_trace(model):
     idata = sampled(model)
     with model:

@@ -63,6 +63,7 @@ def test_labels_are_those_of_rows_and_known_ones_stay_together(model: pm.Model, 
     np.testing.assert_allclose(largest, counts)
 
 
+@pytest.mark.slow
 def test_readers_take_partitions_of_rows(model: pm.Model, idata: Any) -> None:
     assert dps.similarity_matrix(idata, model=model).shape == (9, 9)
     found = dps.point_partition(dps.sample_labels(idata, model=model), random_seed=1)
@@ -196,6 +197,7 @@ def test_other_labels_than_those_of_the_trace_are_refused(idata: Any) -> None:
             dps.sample_labels(idata, model=other)
 
 
+@pytest.mark.slow
 def test_a_chain_starts_from_a_map_of_rows_and_goes_on(model: pm.Model, idata: Any) -> None:
     found = dps.find_map(model, random_seed=1)
     assert len(found.labels) == 9
@@ -235,6 +237,7 @@ def law_with_alpha(name: str, n_features: int) -> tuple[np.ndarray, np.ndarray, 
     return partitions, joint.sum(1), float(joint.sum(0) @ alpha)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "kernel"),
     slow_unless(

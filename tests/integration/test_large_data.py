@@ -177,6 +177,7 @@ def test_threads_share_float32_data():
     assert differences(sampled(model), sampled(model, dpsplit={"threads": 2})) == []
 
 
+@pytest.mark.slow
 def test_predictions_have_the_type_of_the_data():
     model = model_of(single_rows(60, 2))
     with model:
@@ -196,6 +197,7 @@ def test_missing_entries_of_float32_data():
     assert single["posterior"]["x_unobserved"].dtype == np.float64
 
 
+@pytest.mark.slow
 def test_data_of_a_regression_may_be_float32():
     rows = single_rows(40, 1)[:, 0]
     found = []
@@ -207,6 +209,7 @@ def test_data_of_a_regression_may_be_float32():
     assert differences(*found) == []
 
 
+@pytest.mark.slow
 def test_floats_of_pytensor_may_be_single():
     rows = single_rows(60, 2)
     with pytensor.config.change_flags(floatX="float32"):
@@ -241,6 +244,7 @@ def test_memory_map_stays_where_it_is(mode, dtype, tmp_path):
     assert differences(idata, sampled(model_of(rows))) == []
 
 
+@pytest.mark.slow
 def test_array_that_cannot_be_written_to():
     rows = single_rows(200, 2).astype(np.float64)
     draws = sampled(model_of(rows))

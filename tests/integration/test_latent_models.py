@@ -70,6 +70,7 @@ def prior(model):
 # --- what is in the posterior -------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_variables_dims_and_types(idata):
     by_cluster = {f"b_{role}": ("b_cluster",) for role in ("weights", "mu", "sigma")}
     by_group = dict.fromkeys(("b", "b_labels", "twice"), ("group",))
@@ -96,11 +97,13 @@ def assert_labels_agree(drawn):
         assert (np.diff(weight) <= 0).all()
 
 
+@pytest.mark.slow
 def test_labels_agree_with_everything_else(idata, prior):
     assert_labels_agree(idata["posterior"].to_dataset())
     assert_labels_agree(prior)
 
 
+@pytest.mark.slow
 def test_kept_labels_are_those_of_the_posterior(model):
     idata = sampled(model, dpsplit={"keep_labels": True, "kernel": "collapsed"})
     kept, own = idata["sample_stats"]["b_labels"], idata["posterior"]["b_labels"]
@@ -138,6 +141,7 @@ def test_shape_in_place_of_dims():
 # --- the prior ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_prior_number_of_clusters_follows_the_exact_law(rng):
     model = declared(alpha=1.5)
     draws = pm.draw(model["b_n_clusters"], 4000, random_seed=rng)
@@ -174,6 +178,7 @@ def test_observations_are_predicted_from_the_values_drawn(model, idata):
     assert abs(gap.mean()) < 5 / np.sqrt(gap.size)
 
 
+@pytest.mark.slow
 def test_new_groups_are_drawn_from_the_measure():
     model = declared(alpha=1.0)
     idata = sampled(model)
@@ -220,6 +225,7 @@ def test_copies_give_the_same_draws(form, model, idata):
         np.testing.assert_allclose(again["posterior"][name], values, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_within_a_named_model():
     idata = sampled(declared(1.0, name="sub"))
     assert idata["posterior"]["sub::b_labels"].dims[2] == "group"
@@ -235,6 +241,7 @@ def test_model_is_printed_and_drawn(model):
     assert "b -> y" in source
 
 
+@pytest.mark.slow
 def test_do_on_alpha(model):
     idata = sampled(pm.do(model, {"alpha": 2.0}))
     assert "alpha" not in idata["posterior"]
@@ -356,6 +363,7 @@ def test_trace_from_disk_is_read(model, idata, tmp_path):
     plt.close("all")
 
 
+@pytest.mark.slow
 def test_convergence_of_clusters_is_not_judged(model, caplog):
     with caplog.at_level(logging.WARNING):
         sampled(model, draws=100, compute_convergence_checks=True)
@@ -414,6 +422,7 @@ def test_alpha_that_may_be_negative_is_refused_before_sampling():
         sampled(model)
 
 
+@pytest.mark.slow
 def test_more_clusters_than_rows_is_an_error():
     with pm.Model() as model:
         b = dps.DPMixture("b", 5.0, dps.Normal(0.0, 0.01, 2.0, 0.1), shape=30, max_clusters=3)

@@ -218,6 +218,7 @@ def test_remainder_drawn_before_the_partition_is_caught(
     assert forward_p_value(name, False, rng) < LEVEL
 
 
+@pytest.mark.slow
 def test_prior_predictive_rows_are_of_the_process() -> None:
     """Five rows of a finite mixture of one component are alike, and of a Pitman-Yor process not."""
     near = dps.Normal(0.0, 1e-4, 50.0, 1e-3)  # clusters far apart, and narrow
@@ -239,6 +240,7 @@ def fitted(request: pytest.FixtureRequest) -> tuple[pm.Model, Any]:
         return model, pm.sample(**FEW)
 
 
+@pytest.mark.slow
 def test_trace_holds_the_weights_and_their_sum(fitted: tuple[pm.Model, Any]) -> None:
     posterior = fitted[1]["posterior"]
     weights = posterior["x_weights"].to_numpy()
@@ -261,6 +263,7 @@ def test_full_mixture_has_no_remainder(fitted: tuple[pm.Model, Any]) -> None:
     assert np.ptp(posterior["gamma"].to_numpy()[is_full]) > 0
 
 
+@pytest.mark.slow
 def test_public_functions_follow_the_law(fitted: tuple[pm.Model, Any]) -> None:
     model, idata = fitted
     n_clusters = idata["posterior"]["x_n_clusters"].to_numpy()
@@ -289,6 +292,7 @@ def test_labels_that_need_too_many_atoms_are_refused() -> None:
         dps.sample_labels(idata, model=model, random_seed=1)
 
 
+@pytest.mark.slow
 def test_chains_go_on_from_the_trace(fitted: tuple[pm.Model, Any]) -> None:
     model, idata = fitted
     longer = dps.extend(
@@ -306,6 +310,7 @@ def test_prior_of_the_number_of_clusters_follows_the_law() -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_prior_beside_the_posterior_is_that_of_the_model(fitted: tuple[pm.Model, Any]) -> None:
     model, idata = fitted
     prior = n_clusters_prior(idata, "x", model)
@@ -319,6 +324,7 @@ def test_find_map_takes_no_alpha_of_a_finite_mixture() -> None:
         dps.find_map(finite(), alpha=1.0)
 
 
+@pytest.mark.slow
 def test_weight_that_underflows_keeps_its_logarithm() -> None:
     """With gamma near 0 the empty components have weights below the smallest number."""
     with pm.Model():

@@ -68,6 +68,7 @@ def observed_rows(_: Draw) -> np.ndarray:
     return Y[:, None]
 
 
+@pytest.mark.slow
 def test_alpha_and_hyperparameter_of_the_same_draw() -> None:
     with pm.Model():
         dps.DPMixture("x", pm.Gamma("alpha", 2, 2), component(), observed=Y)
@@ -75,6 +76,7 @@ def test_alpha_and_hyperparameter_of_the_same_draw() -> None:
     assert_recomputable(idata, "x", alpha_of, twin, observed_rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compound", [False, True])
 def test_a_step_given_by_the_user_comes_last_too(compound: bool) -> None:
     with pm.Model() as model:
@@ -132,6 +134,7 @@ def test_missing_entries_of_the_same_draw() -> None:
     assert_recomputable(idata, "x", alpha_of, fixed_twin, completed)
 
 
+@pytest.mark.slow
 def test_latent_rows_of_the_same_draw() -> None:
     with pm.Model(coords={"group": range(len(Y))}):
         # Declared before all that NUTS moves: without an order its step would come first.

@@ -143,6 +143,7 @@ def test_variables_and_data(model, idata):
     np.testing.assert_allclose(posterior["beta"].mean(("chain", "draw")), SLOPES, atol=1.0)
 
 
+@pytest.mark.slow
 def test_log_likelihood_has_the_labels_summed_out(model, idata):
     idata = idata.copy()
     with model:
@@ -158,6 +159,7 @@ def test_log_likelihood_has_the_labels_summed_out(model, idata):
     np.testing.assert_allclose(idata["log_likelihood"]["e"][1, -1], np.log(density))
 
 
+@pytest.mark.slow
 def test_predictions_are_on_the_scale_of_the_data(model, idata):
     with model:
         found = pm.sample_posterior_predictive(idata, progressbar=False, random_seed=1)
@@ -166,6 +168,7 @@ def test_predictions_are_on_the_scale_of_the_data(model, idata):
     assert np.corrcoef(drawn.mean(("chain", "draw")), Y)[0, 1] > 0.9
 
 
+@pytest.mark.slow
 def test_new_rows():
     model = regression()
     idata = sampled(model)

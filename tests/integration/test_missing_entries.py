@@ -165,6 +165,7 @@ def test_log_likelihood(model, idata):
         np.testing.assert_allclose(float(at_row), np.log(density))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Estimated shape parameter")
 def test_loo_of_rows(model):
     idata = sampled(model, draws=20)
@@ -184,6 +185,7 @@ def test_loo_of_rows(model):
         assert ((pit >= 0) & (pit <= 1)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Estimated shape parameter")
 def test_loo_of_scalars():
     observed = COMPLETE[:, 0].copy()
@@ -217,6 +219,7 @@ def test_posterior_predictive_is_complete(model, idata):
     assert np.isfinite(found["posterior_predictive"]["x"]).all()
 
 
+@pytest.mark.slow
 def test_prior_predictive_is_complete(model):
     with model:
         found = pm.sample_prior_predictive(5, random_seed=1)

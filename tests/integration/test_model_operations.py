@@ -103,6 +103,7 @@ def test_every_dimension_has_its_coordinates(free):
     np.testing.assert_array_equal(free["observed_data"]["x"], ROWS)
 
 
+@pytest.mark.slow
 def test_names_within_a_named_model(fixed):
     model = vectors(0.7, name="sub")
     idata = sampled(model, draws=10)
@@ -172,6 +173,7 @@ def vectors_below(name):
     return model
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ALPHA_FIXED)
 def test_alpha_that_is_fixed_afterwards(way, fixed):
     """As by a number at the declaration."""
@@ -213,6 +215,7 @@ def test_transform_of_another_kind_is_heeded_or_refused(fixed):
     assert re.match(r"^x: .*x_new_weight[^\n]*; .*\.$", refusal)
 
 
+@pytest.mark.slow
 def test_transform_of_alpha_is_removed():
     model = remove_value_transforms(vectors())
     idata = sampled(model, draws=200, tune=200)
@@ -240,6 +243,7 @@ def prior_n_clusters(model):
     return prior["prior"]["x_n_clusters"].to_numpy()
 
 
+@pytest.mark.slow
 def test_prior_predictive_with_alpha_sampled():
     law = n_clusters_law(stats.gamma(2, scale=1 / 4).pdf)
     draws = prior_n_clusters(scalars())
@@ -249,12 +253,14 @@ def test_prior_predictive_with_alpha_sampled():
     assert count_test(draws, n_clusters_law(stats.gamma(2, scale=1 / 3).pdf)) < LEVEL
 
 
+@pytest.mark.slow
 def test_prior_predictive_with_alpha_fixed_afterwards():
     draws = prior_n_clusters(pm.do(scalars(), {"alpha": 2.5}))
     assert count_test(draws, crp_n_clusters(2.5, N_OBS)) > LEVEL
     assert count_test(draws, crp_n_clusters(2.2, N_OBS)) < LEVEL  # what the test can see
 
 
+@pytest.mark.slow
 def test_draws_of_the_mixture_and_its_parameters():
     model = vectors()
     names = ["x", "x_n_clusters", "x_weights", "x_mu", "x_cov"]
@@ -318,6 +324,7 @@ def log_density(x, idata):
     return logsumexp(np.concatenate([terms, fresh[..., None]], axis=2), axis=2)
 
 
+@pytest.mark.slow
 def test_log_likelihood_and_loo(long_run):
     model, idata = long_run
     idata = idata.copy()
@@ -334,6 +341,7 @@ def test_log_likelihood_and_loo(long_run):
     np.testing.assert_allclose(loo.p, lppd - loo.elpd)
 
 
+@pytest.mark.slow
 def test_log_likelihood_of_new_rows(long_run):
     model, idata = long_run
     model, idata = copy.copy(model), idata.copy()

@@ -69,6 +69,7 @@ def test_clusters_of_another_concentration_are_caught(rng):
     assert count_test(draws[None], crp_n_clusters(1.0, N_OBS)) < LEVEL
 
 
+@pytest.mark.slow
 @pytest.mark.control
 def test_rows_drawn_among_occupied_clusters_alone_are_caught(rng):
     model = declared(ATOMIC, np.zeros(N_OBS), 1.0)

@@ -16,6 +16,7 @@ SAMPLING: dict[str, Any] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_alpha_hyperparameters_and_data() -> None:
     with pm.Model(coords={"obs": range(6)}) as model:
         alpha, b0 = pmd.Gamma("alpha", 2, 2), pmd.Gamma("b0", 2, 2)
@@ -48,6 +49,7 @@ def test_data_less_a_mean_are_refused() -> None:
             dps.DPMixture("x", 1.0, dps.Normal(0, 0.1, 2, 1), observed=data - slope)
 
 
+@pytest.mark.slow
 def test_latent_mixture_under_a_likelihood_of_dims() -> None:
     with pm.Model(coords={"group": range(6)}):
         b = dps.DPMixture("b", 1.0, dps.Normal(0, 0.1, 2, 1), dims="group")

@@ -127,6 +127,7 @@ def test_steps_of_others_are_refused(step, model):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.control
 def test_without_the_refusals_a_point_comes_back(model, monkeypatch):
     """`find_MAP` ran to its end, and gave a point that means nothing."""

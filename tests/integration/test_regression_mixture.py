@@ -46,6 +46,7 @@ def idata(model):
     return sample(model)
 
 
+@pytest.mark.slow
 def test_coefficients_are_named_and_clusters_found(model, idata):
     beta = idata["posterior"]["y_beta"]
     assert beta.dims == ("chain", "draw", "y_cluster", "y_coefficient")
@@ -73,6 +74,7 @@ def test_rows_with_their_covariates_give_the_same_draws(idata):
         )
 
 
+@pytest.mark.slow
 def test_prediction_of_the_data_is_their_likelihood(model, idata):
     found = dps.predict(idata, Y, covariates=FRAME, model=model)
     with model:
@@ -151,6 +153,7 @@ def test_faults_of_predicted_responses_are_named(arguments, message, model, idat
         dps.predict(idata, model=model, **arguments)
 
 
+@pytest.mark.slow
 def test_responses_are_drawn_for_new_covariates(model, idata):
     n_rows = idata["posterior"].sizes["y_cluster"]
     with pm.Model():
@@ -184,6 +187,7 @@ def drawn_anew(n_new, idata):
     return drawn["posterior_predictive"]["y"].values
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_new", [3, N, 30])
 def test_rows_set_anew_are_drawn_with_their_covariates(n_new, idata):
     found = drawn_anew(n_new, idata)
@@ -202,6 +206,7 @@ def test_rows_drawn_with_the_covariates_of_the_declaration_are_caught(monkeypatc
     assert np.mean(np.abs(np.abs(found[..., 2]) - 6.0) < 1.5) < 0.7
 
 
+@pytest.mark.slow
 def test_hyperparameters_may_be_variables():
     with pm.Model() as model:
         tau = pm.Gamma("tau", 2.0, 2.0)

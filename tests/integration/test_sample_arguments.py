@@ -136,6 +136,7 @@ def test_progress_bar_and_quiet(progressbar, sample, expected, capsys):
 # --- where chains start -------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_initial_values_of_other_variables(sample):
     """With a step size that hardly moves it, the first draw shows where a variable began."""
     with model_of(0.5) as model:
@@ -150,6 +151,7 @@ def test_initial_values_of_other_variables(sample):
     np.testing.assert_allclose(own, [7.0, 0.1, 0.5], rtol=1e-6)  # 0.5 is the mean of the prior
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cores", [1, 2])
 def test_number_of_starting_clusters(cores, sample):
     """With hardly any alpha one iteration without attempts makes no new ones."""
@@ -195,6 +197,7 @@ def test_multitrace(sample, expected):
     assert trace.get_sampler_stats("x_occupied").tolist() == trace["x_n_clusters"].tolist()
 
 
+@pytest.mark.slow
 def test_options_of_the_conversion(sample, expected):
     idata = sample(idata_kwargs={"include_transformed": True})
     assert set(idata["posterior"].data_vars) == NAMES | {"alpha_log__", "x_new_weight_log__"}
@@ -218,6 +221,7 @@ def with_offset():
     return model
 
 
+@pytest.mark.slow
 def test_warnings_of_steps_are_kept_on_request(sample, with_offset):
     idata, plain = (sample(with_offset, keep_warning_stat=keeps) for keeps in (True, False))
     assert "warning" in idata["sample_stats"]
@@ -254,12 +258,14 @@ def test_slice_sampler_beside_the_mixture(sample, model):
     assert len(np.unique(idata["posterior"]["alpha"])) == 2 * DRAWS
 
 
+@pytest.mark.slow
 def test_options_of_nuts(sample):
     direct = sample(target_accept=0.99)["posterior"].to_dataset()
     nested = sample(nuts={"target_accept": 0.99})["posterior"]
     assert differing(nested, direct) == []
 
 
+@pytest.mark.slow
 @pytest.mark.control
 def test_another_option_of_nuts_gives_other_draws(sample, with_offset):
     plain, other = (sample(with_offset, **given) for given in ({}, {"target_accept": 0.99}))

@@ -36,6 +36,7 @@ def fitted() -> dps.DirichletProcessMixture:
     ).fit(COUNTS)  # fmt: skip
 
 
+@pytest.mark.slow
 def test_clusters_are_those_of_the_partition_of_the_trace(fitted: Any) -> None:
     assert (fitted.labels_[3:] == 0).all()
     assert (fitted.labels_[:3] > 0).all()
@@ -45,6 +46,7 @@ def test_clusters_are_those_of_the_partition_of_the_trace(fitted: Any) -> None:
     assert found.labels.to_numpy().tolist() == fitted.labels_.tolist()
 
 
+@pytest.mark.slow
 def test_probabilities_are_those_of_predict(fitted: Any) -> None:
     new = np.array([[1.0], [33.0], [1000.0]])
     probabilities = fitted.predict_proba(new)

@@ -39,6 +39,7 @@ def idata(model):
     return sampled(model)
 
 
+@pytest.mark.slow
 def test_labels_and_variable_are_in_the_trace(model, idata):
     posterior = idata["posterior"]
     assert posterior["x_labels"].shape == (2, N_DRAWS, N_OBS)
@@ -47,6 +48,7 @@ def test_labels_and_variable_are_in_the_trace(model, idata):
     assert "x_log_joint" in str(dps.diagnose(idata))
 
 
+@pytest.mark.slow
 def test_log_likelihood_has_the_labels_summed_out(model, idata):
     idata = idata.copy()
     with model:
@@ -59,6 +61,7 @@ def test_log_likelihood_has_the_labels_summed_out(model, idata):
     np.testing.assert_allclose(idata["log_likelihood"]["x"][1, -1], np.log(density))
 
 
+@pytest.mark.slow
 def test_other_steps_see_the_rows_given_their_labels(model, idata):
     sigma = model.rvs_to_values[model["sigma"]]
     function = model.logp_dlogp_function([sigma], ravel_inputs=True)
@@ -90,6 +93,7 @@ def test_predictions_follow_the_variable(model, idata):
     assert np.isfinite(prior["prior_predictive"]["x"]).all()
 
 
+@pytest.mark.slow
 def test_labels_are_left_out_where_nothing_moves():
     for sigma in (lambda: 0.5, lambda: pm.Data("sigma", 0.5)):
         model = declared(sigma=sigma)
@@ -117,6 +121,7 @@ def test_missing_entries_and_float32():
     assert idata["log_likelihood"]["x"].shape == (2, N_DRAWS, N_OBS - 2)
 
 
+@pytest.mark.slow
 def test_errors_of_a_regression():
     x = RNG.normal(size=N_OBS)
     with pm.Model() as model:

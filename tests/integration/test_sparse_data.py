@@ -78,6 +78,7 @@ def test_run_is_that_of_the_array(dense: Any, arguments: dict[str, Any], tmp_pat
     assert "x: 2 chains" in str(dps.diagnose(again))
 
 
+@pytest.mark.slow
 def test_hyperparameter_may_be_a_variable() -> None:
     with pm.Model() as model:
         beta = pm.Gamma("beta", 2.0, 4.0)
@@ -87,6 +88,7 @@ def test_hyperparameter_may_be_a_variable() -> None:
     assert model["x"].type.shape == (N, V)
 
 
+@pytest.mark.slow
 def test_killed_chain_goes_on(tmp_path: Path) -> None:
     def run(folder: Path, **arguments: Any) -> Any:
         with declared(sparse.csr_array(COUNTS)):
@@ -103,6 +105,7 @@ def test_killed_chain_goes_on(tmp_path: Path) -> None:
     assert resumed["posterior"].to_dataset().equals(whole["posterior"].to_dataset())
 
 
+@pytest.mark.slow
 def test_model_is_pickled_and_restricted() -> None:
     model = cloudpickle.loads(cloudpickle.dumps(declared(sparse.csr_array(COUNTS))))
     point = model.initial_point()
@@ -120,6 +123,7 @@ def large(n_rows: int = 4000, n_columns: int = 50_000) -> Any:
     return sparse.coo_array((np.ones(len(rows)), (rows, columns)), shape=(n_rows, n_columns))
 
 
+@pytest.mark.slow
 def test_no_array_of_large_data_is_made() -> None:
     """Which would take 1.6 GB; statistics and parameters of some clusters are all there is."""
     tracemalloc.start()

@@ -65,6 +65,7 @@ def test_variables_are_given_in_several_forms(form):
     assert step.vars == [*values, model.rvs_to_values[model["alpha"]]]
 
 
+@pytest.mark.slow
 def test_other_steps_do_not_move_alpha_if_the_kernels_do():
     idata = sampled(model_of(None), target_accept=0.9)
     assert "step_size" not in idata["sample_stats"]
@@ -94,6 +95,7 @@ def two_mixtures():
     return model
 
 
+@pytest.mark.slow
 def test_two_mixtures_share_alpha():
     idata = sampled(two_mixtures(), dpsplit={"keep_labels": True})
     for name, size in [("x", 30), ("y", 20)]:
@@ -358,6 +360,7 @@ def test_draws_do_not_depend_on_keeping_labels():
 # --- rows that are kept -------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [5.0, None], ids=["fixed", "sampled"])
 def test_the_chain_does_not_know_max_clusters(alpha):
     few, many = (

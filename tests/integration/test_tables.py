@@ -59,6 +59,7 @@ def idata(run: Any, tmp_path_factory: pytest.TempPathFactory) -> xr.DataTree:
     return az.from_netcdf(path)
 
 
+@pytest.mark.slow
 def test_columns_keep_their_names(idata: xr.DataTree) -> None:
     observed, frame = idata["observed_data"]["x"], table()
     codes = frame["colour"].map({"blue": 0.0, "red": 1.0})
@@ -110,6 +111,7 @@ def test_density_of_a_column_is_that_of_rows_without_the_others(run: Any) -> Non
     np.testing.assert_allclose(found.sel(statistic="mean"), np.exp(expected), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_the_order_of_columns_changes_no_draw(run: Any) -> None:
     """Bit for bit; also of predictions, for which columns may come in any order."""
     model, idata = run

@@ -85,6 +85,7 @@ def sampled():
     return model, idata
 
 
+@pytest.mark.slow
 def test_trace_holds_what_the_model_says(sampled):
     _, idata = sampled
     draws = idata.posterior
@@ -164,6 +165,7 @@ def test_step_takes_options():
         dps.HDPTopicsStep(start_topics=0)
 
 
+@pytest.mark.slow
 def test_prior_of_the_measure_is_drawn():
     model = declared(alpha=2.0, gamma=1.5)
     with model:
@@ -175,6 +177,7 @@ def test_prior_of_the_measure_is_drawn():
     assert abs(float((prior["w_new_weight"] - 1.5 / (1.5 + prior["w_n_tables"])).mean())) < 0.06
 
 
+@pytest.mark.slow
 def test_documents_are_not_drawn():
     with declared(), pytest.raises(NotImplementedError, match="Documents of w cannot be drawn"):
         pm.sample_prior_predictive(2, random_seed=1)

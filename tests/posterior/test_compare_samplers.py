@@ -79,6 +79,7 @@ def test_kernels_are_compiled_before_the_clock_runs(monkeypatch):
     assert at_first_draw[0] == loaded()
 
 
+@pytest.mark.slow
 def test_runs_agree_on_predictions(found):
     # Two groups that both mixtures find: the same data, component and concentration.
     held_out = found.table["held_out"]
@@ -118,6 +119,7 @@ def finite_posterior(weights, mu, sigma, n_draws):
     )
 
 
+@pytest.mark.slow
 def test_densities_and_occupation_of_known_mixtures():
     posterior = finite_posterior([0.9, 0.1], [0.0, 0.0], [1.0, 2.0], 4000)
     rows = np.zeros((3, 1))

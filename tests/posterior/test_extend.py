@@ -102,6 +102,7 @@ def starts_seen(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, sampler.Chai
     return seen
 
 
+@pytest.mark.slow
 def test_labels_that_are_variables_are_kept(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -120,6 +121,7 @@ def test_labels_that_are_variables_are_kept(
         np.testing.assert_array_equal(state.labels, own)
 
 
+@pytest.mark.slow
 def test_missing_entries_and_several_mixtures() -> None:
     with pm.Model() as model:
         alpha = pm.Gamma("alpha", 2, 2)

@@ -101,6 +101,7 @@ def test_colours_by_size_are_not_those_of_another_partition(plane_trace):
     assert n_changed == [8, 2]
 
 
+@pytest.mark.slow
 def test_clusters_beyond_the_colours_are_grey(line_trace):
     like = np.concatenate([np.repeat(np.arange(10), 2), 10 + np.arange(20)])
     partition = np.where(np.arange(40) < 20, like, 10)

@@ -67,6 +67,7 @@ def test_losses_equal_their_definitions(rng, name, a, n_obs):
     assert parts.mean() == pytest.approx(np.mean(expected), abs=1e-12) or a != 1
 
 
+@pytest.mark.slow
 def test_finds_the_least_loss_of_all_partitions(rng):
     assert n_missed(rng, 40) == (0, 400)
 

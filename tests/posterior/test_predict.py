@@ -58,6 +58,7 @@ def idata(model):
     return sample(model)
 
 
+@pytest.mark.slow
 def test_density_is_that_of_the_log_likelihood(model, idata):
     found = dps.predict(idata, ROWS, model=model)
     with model:
@@ -119,6 +120,7 @@ def test_some_draws_are_enough_if_asked_for(model, idata):
     assert (some["effective_draws"] <= 7 + 1e-9).all()
 
 
+@pytest.mark.slow
 def test_labels_of_the_trace_are_used_where_it_has_them(monkeypatch):
     monkeypatch.setattr(members, "redraw", None)
     with pm.Model() as model:

@@ -32,6 +32,9 @@ COMPILED_FAMILY = "MvNormal"
 # The rows and the concentration of enumeration: one mistake showed at alpha = 5 alone.
 QUICK_DATASET = "overlapping"
 QUICK_ALPHAS = (5.0,)
+# The composition that chains run by default, and broken moves of three kinds.
+QUICK_MOVE = "exact kernel"
+QUICK_CONTROLS = ("shifted slice", "uncompensated split", "mismatched atoms")
 
 
 def slow_unless(is_quick: Callable[..., bool], values: Iterable[Any]) -> list[Any]:

@@ -190,6 +190,7 @@ def test_entries_of_an_older_version_count_as_none(tmp_path: Path) -> None:
     assert run(tmp_path, _SCRIPT.replace("FirstPrior", "RenamedPrior")) == (first, {"apart"})
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_what_is_called_by_a_symbol_is_compiled_again_if_it_is_gone(tmp_path: Path) -> None:
     first, every = "12.0 12.0 21.0 30.0", {"FirstPrior", "OtherPrior", "SecondPrior", "apart"}

@@ -108,6 +108,7 @@ def dirichlet_p_value(shares: np.ndarray, masses: np.ndarray) -> float:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_weights_stay_dirichlet(
     three_clusters: tuple[sampler.Target, np.ndarray], rng: np.random.Generator

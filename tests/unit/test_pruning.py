@@ -33,6 +33,7 @@ from pymc_dpsplit.moves.sweep.tile_labels import Reach
 from tests.support.families import target_of
 from tests.support.moves import sweep, threaded_sweep
 from tests.support.pruned import bounded, forced_pruning
+from tests.support.quick import slow_unless
 
 N_OBS, N_FEATURES, N_CLUSTERS = 3000, 16, 8
 SPREADS = (4.0, 2.0, 1.0, 0.5, 0.25)
@@ -110,7 +111,7 @@ def forced(begin: Sweep, small: float = SMALL, slack: float | None = None) -> Pr
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("dtype", slow_unless("float64".__eq__, ["float64", "float32"]))
 @pytest.mark.parametrize("small", [SMALL, 2.0**-8, 2.0**-4, 2.0**-2])
 @pytest.mark.parametrize("n_features", [2, N_FEATURES])
 @pytest.mark.parametrize("spread", SPREADS)
@@ -145,6 +146,7 @@ def test_labels_differ_without_the_certificate(spread: float) -> None:
     assert np.any(labels != finished(begin, None)[0])
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_threads_change_nothing(rng: np.random.Generator) -> None:
     rows, labels, _ = spheres(20_000, 32, N_CLUSTERS, 2.0)

@@ -58,6 +58,7 @@ from pymc_dpsplit.moves.sweep.redraw import redraw_labels
 from tests.support.families import component_of, target_of, twin_of
 from tests.support.moves import MOVES, sweep, threaded_sweep
 from tests.support.partitions import crp_n_clusters, enumerate_partitions, partition_index
+from tests.support.quick import COMPILED_FAMILY, QUICK_MOVE, slow_unless
 from tests.support.statistics import LEVEL, combine, partition_test, two_sample_test
 
 N_DRAWS = 20_000
@@ -130,6 +131,7 @@ def test_totals_leave_out_atoms_without_observations(rng: np.random.Generator) -
     assert not is_renumbered(renumbered, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize("least_shared", [0, 10**9])
 @pytest.mark.parametrize("family", ["MvNormal", "DiagNormal"])
@@ -174,8 +176,8 @@ def test_each_sweep_in_threads_is_chosen_by_the_present_law(
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("family", ["MvNormal", "DiagNormal"])
-@pytest.mark.parametrize("name", MOVES)
+@pytest.mark.parametrize("family", slow_unless(COMPILED_FAMILY.__eq__, ["MvNormal", "DiagNormal"]))
+@pytest.mark.parametrize("name", slow_unless(QUICK_MOVE.__eq__, MOVES))
 def test_statistics_follow_the_labels(name: str, family: str, rng: np.random.Generator) -> None:
     target = target_for(cloud(rng, 200), family)
     state = sampler.start(target, rng, 6)
@@ -565,6 +567,7 @@ def responsibilities_p_value(labels: np.ndarray, exact: np.ndarray) -> float:
     return combine(*p_values)
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_redrawn_labels_have_their_responsibilities(rng: np.random.Generator) -> None:
     labels, known, rows = redrawn_from(math.log(0.4), rng)
@@ -620,11 +623,13 @@ def shape_of(target: sampler.Target, labels: np.ndarray) -> list[float]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_redraw_keeps_the_joint_law(rng: np.random.Generator) -> None:
     assert two_sample_test(*one_redraw(False, 3000, rng)) > LEVEL
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.control
 def test_redraw_among_the_occupied_is_caught(rng: np.random.Generator) -> None:
