@@ -14,6 +14,7 @@ from pymc_dpsplit.finite.finite_mixture import FORMS
 from pymc_dpsplit.finite.start import initial_groups
 from pymc_dpsplit.variables.log_density import log_mixture_density
 from tests.support.families import FAMILIES, component_of, dataset_of
+from tests.support.quick import is_quick_family, slow_unless
 from tests.support.statistics import LEVEL
 
 N_FEATURES = {"Normal": 1, "NormalKnownSigma": 1, "Bernoulli": 3, "Categorical": 3}
@@ -100,7 +101,11 @@ def log_prior(model, component, kind, hyperparameters, n_features):
     return float(log_p), float(expected)
 
 
-@pytest.mark.parametrize(("family", "kind"), CASES)
+def _is_quick(case):
+    return is_quick_family(case[0])
+
+
+@pytest.mark.parametrize(("family", "kind"), slow_unless(_is_quick, CASES))
 def test_prior_is_the_base_measure(family, kind):
     model, component, rows = declare(family, kind)
     found, expected = log_prior(model, component, kind, component.hyperparameters, rows.shape[1])
@@ -127,6 +132,7 @@ def two_sample_p_value(component, hyperparameters, n_features, drawn):
     return min(p_values) * len(p_values)
 
 
+@pytest.mark.slow
 def test_forward_draws_are_of_the_base_measure():
     model, component, rows = declare("MvNormal")
     with model:
@@ -145,6 +151,7 @@ def test_forward_draws_are_of_the_base_measure():
         assert (3 * min(p_values) > LEVEL) == passes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", WITH_A_FORM)
 def test_density_is_that_of_the_family(family):
     model, component, rows = declare(family)
@@ -172,6 +179,7 @@ def test_start_suits_data_of_any_scale(scale):
     assert np.isclose(*densities)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_components", [1, 2, 9])
 def test_start_is_finite_with_ties_and_more_components_than_rows(n_components):
     with pm.Model() as model:
@@ -187,6 +195,7 @@ def test_start_is_finite_with_ties_and_more_components_than_rows(n_components):
     assert np.isfinite(model.compile_dlogp(mode=MODE)(point)).all()
 
 
+@pytest.mark.slow
 def test_densities_are_finite_far_out():
     model, _, _ = declare("Bernoulli", n_components=4, alpha=0.1)
     point = {name: value + 0.0 for name, value in model.initial_point().items()}
@@ -208,6 +217,7 @@ def test_groups_are_disjoint_and_complete():
     assert first == sorted(first)
 
 
+@pytest.mark.slow
 def test_dimensions_and_hyperpriors():
     rows = dataset_of("MvNormal", "separated", 2)
     with pm.Model(coords={"obs_id": range(len(rows)), "side": ["a", "b"]}) as model:
