@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_dpsplit.components.nonconjugate.compiled_prior import CompiledPrior, keep_parameters
+from pymc_dpsplit.kernels.jit import compile_beside
 from pymc_dpsplit.moves.cluster_order import cluster_order
 from pymc_dpsplit.moves.collapsed.scan import collapsed_sweep
 from pymc_dpsplit.moves.conjugate import CONJUGATE
@@ -214,7 +215,7 @@ class Schedule(NamedTuple):
 
 
 def begin_to_compile(kernel_name: str, target: Target, rng: np.random.Generator) -> None:
-    """Let other processes compile what the iterations of a kernel call, see `kernels.beside`.
+    """Let other processes compile a part of what a draw calls, see `kernels.beside`.
 
     Parameters
     ----------
@@ -231,9 +232,10 @@ def begin_to_compile(kernel_name: str, target: Target, rng: np.random.Generator)
         "stats": np.empty((0, 0)),
         "rng": rng,
         "acceptance_counts": np.empty(0, np.int64),
+        "order": np.empty(0, np.int64),
     }
-    for kernel in form.parts if form is not None else ():
-        kernel.begin(arguments)
+    for kernels in form.parts if form is not None else ():
+        compile_beside(kernels, (draw_measure,), arguments)
 
 
 def advance(

@@ -7,7 +7,7 @@ intrinsic on single numbers has the function passed to `compiled_form_of`.
 Kernels are compiled lazily, cached on disk, see `kernels.cache`, and release the interpreter lock.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, update_wrapper
 from inspect import signature
 from typing import Any
@@ -17,6 +17,7 @@ import numba.extending
 import numpy as np
 from numba.core import config
 
+from pymc_dpsplit.kernels.beside import start
 from pymc_dpsplit.kernels.cache import SourceCache, remember_source
 from pymc_dpsplit.kernels.linking import CalledKernel
 
@@ -99,16 +100,9 @@ class Kernel:
     def __call__(self, *arguments: Any) -> Any:
         return self.entry(*arguments)
 
-    def begin(self, arguments: Mapping[str, Any]) -> None:
-        """Let another process compile the form that kernels call, see `kernels.beside`.
-
-        Parameters
-        ----------
-        arguments : mapping
-            By name; others than those of the kernel have no effect.
-        """
-        names = signature(self.py_func).parameters
-        self.called.begin(tuple(numba.typeof(arguments[name]) for name in names))
+    def kinds(self, arguments: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Types of the arguments, which are found by their names."""
+        return tuple(numba.typeof(arguments[name]) for name in signature(self.py_func).parameters)
 
     def __reduce__(self) -> str:
         return self.py_func.__qualname__
@@ -133,9 +127,7 @@ def jitted(function: Callable[..., Any]) -> Any:
 
 
 def jitted_beside(*result_like: str) -> Callable[[Callable[..., Any]], Any]:
-    """Make a decorator like `jitted` for kernels that take seconds to compile.
-
-    While a model is prepared, another process may compile such a kernel, see `kernels.beside`.
+    """Make a decorator like `jitted` for kernels that `compile_beside` may be given.
 
     Parameters
     ----------
@@ -174,6 +166,33 @@ def jitted_uncounted(function: Callable[..., Any]) -> Any:
 def jitted_inlined_uncounted(function: Callable[..., Any]) -> Any:
     """Compile like `jitted_inlined`, without counting references, see `jitted_uncounted`."""
     return _compile(function, copied=True, uncounted=True, forceinline=True)
+
+
+def compile_beside(
+    kernels: Sequence[Any], for_python: Sequence[Any], arguments: Mapping[str, Any]
+) -> None:
+    """Let another process compile kernels, unless they are known or no process is free.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+        Made by `jitted_beside`, in the form that other kernels call.  A caller that is compiled
+        meanwhile waits for the process only when its own code is written.
+    for_python : sequence of Kernel
+        Kernels that Python calls.
+    arguments : mapping
+        Examples of all arguments by name.
+    """
+    if not COMPILES:
+        return
+    called = [(kernel.called, kernel.kinds(arguments)) for kernel in kernels]
+    if all(form.known(kinds) is not None for form, kinds in called):
+        return
+    forms = called + [(kernel.entry, kernel.kinds(arguments)) for kernel in for_python]
+    process = start(lambda: [form.compile(kinds) for form, kinds in forms])
+    if process is not None:
+        for form, kinds in called:
+            form.beside[kinds] = process
 
 
 def c_function(signature: Any) -> Callable[[Callable[..., Any]], Any]:

@@ -10,7 +10,6 @@ the cache find it too.  Their callees are loaded or compiled before them.
 
 import copy
 import hashlib
-from functools import partial
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -22,7 +21,7 @@ from numba.core.registry import CPUDispatcher
 from numba.core.sigutils import normalize_signature
 from numba.core.typing.templates import make_concrete_template, signature
 
-from pymc_dpsplit.kernels.beside import start, wait_for
+from pymc_dpsplit.kernels.beside import wait_for
 
 # Number of instructions from which a kernel is called and not copied.  With a lower limit calls
 # cost more than they save; with a much higher one, kernels of a family compile twice as long.
@@ -83,6 +82,8 @@ class CalledKernel(CPUDispatcher):
     result_like : tuple of str
         Names of arguments that have the types of the results; empty if these are not known before
         the kernel is compiled.
+    beside : dict of tuple of numba types to int
+        Types of arguments for which another process compiles the kernel, see `kernels.beside`.
     """
 
     copied = False
@@ -95,18 +96,18 @@ class CalledKernel(CPUDispatcher):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._compiler._customize_flags = QuickFlags
-        self._beside: dict[tuple[Any, ...], int] = {}
+        self.beside: dict[tuple[Any, ...], int] = {}
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """Return the types of arguments and results for a caller, see numba.
 
-        If other processes may compile, one of them begins to, and the caller goes on.
+        The caller does not wait for a process that compiles the kernel.
         """
-        if not self.result_like:
+        if not self.beside:
             return super().get_call_template(args, kws)
         pysig, arguments = self._compiler.fold_argument_types(args, kws)
         kinds = tuple(arguments)
-        if not self.begin(kinds):
+        if kinds not in self.beside:
             return super().get_call_template(args, kws)
         signatures = [signature(self._result(kinds), *kinds)]
         template = make_concrete_template("beside", self.py_func.__name__, signatures)
@@ -118,18 +119,10 @@ class CalledKernel(CPUDispatcher):
         results = [kind_of[name] for name in self.result_like]
         return results[0] if len(results) == 1 else types.BaseTuple.from_types(results)
 
-    def begin(self, kinds: tuple[Any, ...]) -> bool:
-        """Make another process compile the kernel if possible; return whether one does."""
-        if kinds not in self._beside and self._known(kinds) is None:
-            process = start(partial(self.compile, kinds))
-            if process is not None:
-                self._beside[kinds] = process
-        return kinds in self._beside
-
     def get_overload(self, sig: Any) -> Any:
         """Return the compiled code, which a caller needs from now on."""
         kinds, _ = normalize_signature(sig)
-        if kinds in self._beside:
+        if kinds in self.beside:
             self.compile(kinds)
         return super().get_overload(sig)
 
@@ -140,10 +133,10 @@ class CalledKernel(CPUDispatcher):
         adds to every call of LLVM by the functions that it calls.
         """
         kinds, result = normalize_signature(sig)
-        if kinds in self._beside:
-            wait_for(self._beside.pop(kinds))
+        if kinds in self.beside:
+            wait_for(self.beside.pop(kinds))
         with global_compiler_lock, self._compiling_counter:
-            known = self._known(kinds)
+            known = self.known(kinds)
             if known is not None:
                 return known
             self._cache_misses[sig] += 1
@@ -154,7 +147,7 @@ class CalledKernel(CPUDispatcher):
             self._cache.save_overload(sig, compiled)
             return compiled.entry_point
 
-    def _known(self, kinds: tuple[Any, ...]) -> Any:
+    def known(self, kinds: tuple[Any, ...]) -> Any:
         """Return what is compiled, if need be from the cache, or None."""
         if kinds in self.overloads:
             return super().get_overload(kinds)

@@ -18,9 +18,9 @@ class KernelForm(NamedTuple):
     finish : callable or None
         The moves of one iteration after its sweep, with a pool of threads as the last argument;
         None for a kernel without a sweep that threads can share.
-    parts : tuple of Kernel
+    parts : tuple of tuple of Kernel
         Kernels that `iterate` calls, with arguments of the same names, and that take seconds to
-        compile, the longest first.
+        compile: for each process that may help one tuple.
     """
 
     iterate: Callable[..., np.ndarray]

@@ -21,7 +21,6 @@ from rich.progress import Progress, SpinnerColumn, TimeElapsedColumn
 
 from pymc_dpsplit import sampler
 from pymc_dpsplit.kernels.beside import compiling_beside
-from pymc_dpsplit.kernels.jit import COMPILES
 from pymc_dpsplit.moves.conjugate import CONJUGATE
 from pymc_dpsplit.moves.measure import draw_measure
 from pymc_dpsplit.moves.nonconjugate.iterations import NONCONJUGATE
@@ -49,8 +48,7 @@ def compile_kernels(step: DPSplitMerge, point: dict[str, np.ndarray]) -> None:
     trial = copy.copy(step)
     trial.setup_chain(np.random.default_rng(0), _TUNE, 1)
     with compiling_beside():
-        if COMPILES:
-            sampler.begin_to_compile(trial._form(), trial._read(point)[1], np.random.default_rng(0))
+        sampler.begin_to_compile(trial._form(), trial._read(point)[1], np.random.default_rng(0))
         point, _ = trial.step(point)
         trial.n_done = _TUNE + 1
         trial.step(point)

@@ -139,7 +139,7 @@ def _visit(target, labels, rng, rows, log_alone, positions):
     return positions
 
 
-@jitted_beside("stats")
+@jitted
 def collapsed_scan(target, labels, stats, rng, rows, log_alone):
     """Redraw the labels of `rows` in turn.
 

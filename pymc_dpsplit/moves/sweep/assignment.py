@@ -15,7 +15,7 @@ import numpy as np
 from pymc_dpsplit.components.base import add_groups, load_tile, stats_size
 from pymc_dpsplit.components.nonconjugate.compiled_prior import keep_parameters
 from pymc_dpsplit.components.optional import begin_tile, find_table
-from pymc_dpsplit.kernels.jit import jitted, jitted_beside
+from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.random import draw_key, hash_uniform
 from pymc_dpsplit.kernels.sharing import take_next
 from pymc_dpsplit.kernels.sorting import ascending
@@ -402,7 +402,7 @@ def _assign_all(target, labels, stats, params, reach, table, slice_key, label_ke
     return totals, renumbered
 
 
-@jitted_beside("stats", "atoms")
+@jitted
 def next_sweep(target, labels, stats, rng, atoms):
     """Run one sweep on one thread, over-relaxing the measure of the previous sweep.
 
@@ -434,7 +434,7 @@ def next_sweep(target, labels, stats, rng, atoms):
     return stats, occupied_atoms(target.prior, log_weights, params, renumbered, stats)
 
 
-@jitted_beside("stats")
+@jitted
 def slice_sweep(target, labels, stats, rng):
     """Run one sweep with a fresh draw of the measure; return the statistics, see `next_sweep`."""
     return next_sweep(target, labels, stats, rng, no_atoms(target.prior))[0]
