@@ -31,7 +31,7 @@ from hypothesis import HealthCheck, settings  # noqa: E402
 
 from pymc_dpsplit.kernels import beside  # noqa: E402
 from tests.support.families import FAMILIES  # noqa: E402
-from tests.support.quick import QUICK_FAMILIES  # noqa: E402
+from tests.support.quick import QUICK_FAMILIES, SLOW_FIXTURES  # noqa: E402
 
 SUITE_SEED = 20261121
 # Tests occupy all processors already.
@@ -68,6 +68,8 @@ PLAIN = {"unit", "property"}  # folders
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     skip = pytest.mark.skip(reason="needs numba's compiler, or minutes without")
     for item in items:
+        if SLOW_FIXTURES.get(item.path.stem, set()).intersection(getattr(item, "fixturenames", ())):
+            item.add_marker("slow")
         needs_compiler = item.get_closest_marker("compiled") is not None
         if PLAIN.intersection(item.path.parts) and not needs_compiler:
             item.add_marker("plain")

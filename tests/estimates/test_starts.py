@@ -25,6 +25,7 @@ def sampled(model, start, **arguments):
         return pm.sample(**{**SHORT, "dpsplit": options, **arguments})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimate", ["find_map", "dp_means", "labels"])
 def test_chains_start_from_an_estimate(model, estimate):
     starts = {

@@ -224,6 +224,7 @@ def sizes_left_out(law: PartitionLaw, sizes: np.ndarray) -> float:
     return log_number_factor(law, len(sizes), int(sizes.sum()))
 
 
+@pytest.mark.slow
 @pytest.mark.control
 @pytest.mark.parametrize(
     ("name", "function", "broken"),

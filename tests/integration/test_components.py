@@ -137,6 +137,7 @@ def sampled(name: str, **options: Any) -> tuple[Any, pm.Model]:
         return pm.sample(**{**_SAMPLING, **options}), model
 
 
+@pytest.mark.slow
 def test_trace_and_what_is_read_off_it() -> None:
     idata, model = sampled("regression")
     posterior = idata["posterior"]
@@ -203,6 +204,7 @@ def test_shared_argument_may_be_a_variable() -> None:
     assert np.isfinite(idata["log_likelihood"]["x"]).all()
 
 
+@pytest.mark.slow
 def test_base_measure_may_hold_a_variable() -> None:
     with pm.Model() as model:
         centre = pm.Normal("centre", 0, 5)

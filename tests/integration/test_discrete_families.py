@@ -126,6 +126,7 @@ def test_absent_categories_have_probability_zero() -> None:
 # --- missing entries ----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("component", "observed", "highest"),
     [

@@ -231,7 +231,7 @@ def test_floats_of_pytensor_may_be_single():
 
 
 @pytest.mark.parametrize("mode", ["r", "r+", "c"])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("dtype", [np.float64, pytest.param(np.float32, marks=pytest.mark.slow)])
 def test_memory_map_stays_where_it_is(mode, dtype, tmp_path):
     rows = single_rows(500, 2).astype(dtype)
     mapped = on_disk(tmp_path, rows, mode)

@@ -77,6 +77,7 @@ FORMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_data_and_mean_are_taken_apart(form):
     observed, sign = FORMS[form]
@@ -254,6 +255,7 @@ def test_verdict_and_number_of_clusters(idata):
 # --- what is done to models ---------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_do_on_the_slopes(model):
     """The mean is known then, and the errors are data."""
     fixed = pm.do(model, {"beta": SLOPES})

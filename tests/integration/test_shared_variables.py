@@ -101,6 +101,7 @@ def test_labels_are_left_out_where_nothing_moves():
         assert "x_labels" not in sampled(model, tune=20)["posterior"]
 
 
+@pytest.mark.slow
 def test_do_makes_it_a_number(model):
     fixed = pm.do(model, {"sigma": 0.5})
     idata = sampled(fixed, tune=20)

@@ -36,6 +36,19 @@ QUICK_ALPHAS = (5.0,)
 QUICK_MOVE = "exact kernel"
 QUICK_CONTROLS = ("shifted slice", "uncompensated split", "mismatched atoms")
 
+# By module, fixtures that sample kernels which nothing else in the quick suite compiles: what uses
+# them is in the long suite.
+SLOW_FIXTURES = {
+    "test_tables": {"run", "idata"},
+    "test_components_after_sampling": {"sampled", "regressed"},
+    "test_groups_and_counts": {"idata"},
+    "test_mean_of_rows": {"idata"},
+    "test_regression_mixture": {"idata"},
+    "test_shared_variables": {"idata"},
+    "test_topic_models": {"sampled"},
+    "test_compare_samplers": {"found"},
+}
+
 
 def slow_unless(is_quick: Callable[..., bool], values: Iterable[Any]) -> list[Any]:
     """Values for `pytest.mark.parametrize`, marked slow where `is_quick(value)` is false."""

@@ -101,6 +101,7 @@ def labels_under(beta: np.ndarray, rows: np.ndarray, rng: np.random.Generator) -
     return state.labels
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_clusters_are_what_rows_have_in_common(rng: np.random.Generator) -> None:
     rows, truth = bursty_rows(rng, 0.3, 40.0, 100)
