@@ -215,7 +215,7 @@ class Schedule(NamedTuple):
 
 
 def begin_to_compile(kernel_name: str, target: Target, rng: np.random.Generator) -> None:
-    """Let other processes compile a part of what a draw calls, see `kernels.beside`.
+    """Let another process compile a part of what a draw calls, see `kernels.beside`.
 
     Parameters
     ----------
@@ -234,8 +234,8 @@ def begin_to_compile(kernel_name: str, target: Target, rng: np.random.Generator)
         "acceptance_counts": np.empty(0, np.int64),
         "order": np.empty(0, np.int64),
     }
-    for kernels in form.parts if form is not None else ():
-        compile_beside(kernels, (draw_measure,), arguments)
+    if form is not None and form.parts:
+        compile_beside(form.parts, (draw_measure,), arguments)
 
 
 def advance(

@@ -181,7 +181,7 @@ CONJUGATE = FamilyMoves(
         "greedy": KernelForm(
             _iterate_greedy,
             _finish_greedy_in_threads,
-            ((greedy_attempt, anchored_attempt, informed_attempt), (collapsed_sweep,)),
+            (greedy_attempt, anchored_attempt, informed_attempt, collapsed_sweep),
         ),
     },
     sweep_cost=sweep_cost,

@@ -18,9 +18,9 @@ class KernelForm(NamedTuple):
     finish : callable or None
         The moves of one iteration after its sweep, with a pool of threads as the last argument;
         None for a kernel without a sweep that threads can share.
-    parts : tuple of tuple of Kernel
-        Kernels that `iterate` calls, with arguments of the same names, and that take seconds to
-        compile: for each process that may help one tuple.
+    parts : tuple of Kernel
+        Kernels that `iterate` calls, with arguments of the same names, which together take half of
+        its time to compile.
     """
 
     iterate: Callable[..., np.ndarray]
