@@ -22,7 +22,6 @@ from rich.progress import Progress, SpinnerColumn, TimeElapsedColumn
 from pymc_dpsplit import sampler
 from pymc_dpsplit.kernels.beside import compiling_beside
 from pymc_dpsplit.moves.conjugate import CONJUGATE
-from pymc_dpsplit.moves.measure import draw_measure
 from pymc_dpsplit.moves.nonconjugate.iterations import NONCONJUGATE
 from pymc_dpsplit.moves.partition import log_joint
 from pymc_dpsplit.moves.sweep.redraw import redraw_labels
@@ -73,7 +72,7 @@ def compiling_first(sample: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def stages_of(step: DPSplitMerge) -> frozenset[Callable[..., Any]]:
-    """Return the kernels that Python calls in a draw and that take long to compile.
+    """Return kernels that Python calls in a draw, which take long and no other process compiles.
 
     Parameters
     ----------
@@ -88,7 +87,7 @@ def stages_of(step: DPSplitMerge) -> frozenset[Callable[..., Any]]:
     continues = step.options.continues
     is_greedy = step.options.kernel == "exact" and not continues
     chosen = {step.options.kernel} | ({sampler.GREEDY} if is_greedy else set())
-    kernels = *moves.start_kernels, draw_measure, log_joint
+    kernels = *moves.start_kernels, log_joint
     kernels += (redraw_labels,) if continues and not step.mixture.is_labelled else ()
     forms = (sampler.form_of(name, moves.is_conjugate) for name in chosen)
     kernels += tuple(form.iterate for form in forms if form is not None)
