@@ -21,7 +21,8 @@ _MOST_COMPONENTS = 15
 # Predictions need the parameters of all clusters of a draw.
 _MOST_CLUSTERS = 100
 _CHAINS, _DRAWS = 2, 300
-_SEED = 1
+# Of the split too; the rule was chosen with others.
+_SEED = 3
 
 
 class Table(NamedTuple):

@@ -145,9 +145,10 @@ class DiagNormal(ByColumn):
         mu0, variance = moments_of(rows)
         shape = None if a0 is None else shape_with_mean(a0)
         chosen = choose_variances(rows, mu0, np.sqrt(variance), share_given(within), shape)
+        b0 = chosen.b0 * variance
         if cls.row_ndim == 0:
-            mu0, variance = mu0[0], variance[0]
-        return cls(mu0=mu0, kappa0=chosen.kappa0, a0=chosen.a0, b0=chosen.b0 * variance)
+            mu0, b0 = mu0[0], b0[0]
+        return cls(mu0=mu0, kappa0=chosen.kappa0, a0=chosen.a0, b0=b0)
 
     def prior(self, values: Mapping[str, np.ndarray], shift: np.ndarray) -> DiagNormalPrior:
         return DiagNormalPrior(

@@ -49,19 +49,20 @@ def values_of(component: Any) -> dict[str, np.ndarray]:
 
 
 def scores_of_covariances(rows: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Scores of two candidates, and the exact log joint densities."""
-    shape = covariance.tied(rows, 0.9)
-    candidates = covariance._candidates(3, None, None)
+    """Scores of three candidates, and the exact log joint densities."""
+    shape = covariance.tied(covariance.correlations(rows), 0.9) * np.outer([1, 2, 3], [1, 2, 3])
+    candidates = covariance.Candidates(
+        np.array([1.0, 8.0, 8.0]), np.array([0.25, 1.0, 2.0]), np.array([1e-3, 0.1, 3.0])
+    )
     found = covariance.log_joint(sums_of(rows, labels, by_column=False), shape, candidates)
     wanted = []
-    picked = [(0, 1), (len(candidates.excess) - 1, 3)]
-    for pair, which in picked:
-        excess, within = candidates.excess[pair], candidates.within[pair]
+    for which in range(3):
+        excess, factor = candidates.excess[which], candidates.factor[which]
         component = dps.MvNormal(
-            0.0, candidates.kappa0[which], excess + 4.0, excess * within * shape
+            0.0, candidates.kappa0[which], excess + 4.0, excess * factor * shape
         )
         wanted.append(exact_log_joint(component, rows, labels))
-    return found[tuple(np.transpose(picked))], np.array(wanted)
+    return found.diagonal(), np.array(wanted)
 
 
 def test_scores_of_covariances_are_log_joint_densities(rng: np.random.Generator) -> None:
@@ -77,11 +78,13 @@ def test_scores_of_variances_are_log_joint_densities(
     rng: np.random.Generator, spherical: bool
 ) -> None:
     rows, labels = clustered(rng), np.arange(60) % 3
-    grid = np.array([[0.1, 1.0, 0.1], [1.0, 4.0, 0.35]])
-    found = variances.log_joint(sums_of(rows, labels, by_column=True), grid, spherical)
+    grid = np.array([[0.1, 1.0, 0.25], [1.0, 4.0, 2.0]])
+    shares = np.array([0.3]) if spherical else np.array([0.1, 0.7, 2.0])
+    found = variances.log_joint(sums_of(rows, labels, by_column=True), grid, shares, spherical)
     family = dps.SphericalNormal if spherical else dps.DiagNormal
-    for score, (kappa0, excess, within) in zip(found, grid, strict=True):
-        component = family(0.0, kappa0, excess + 1.0, excess * within)
+    for score, (kappa0, excess, factor) in zip(found, grid, strict=True):
+        b0 = excess * factor * (shares[0] if spherical else shares)
+        component = family(0.0, kappa0, excess + 1.0, b0)
         assert score == pytest.approx(exact_log_joint(component, rows, labels), rel=1e-10)
 
 
