@@ -306,11 +306,15 @@ def likeliest(z: np.ndarray, family: Scored, default: Numbers) -> Numbers:
             highest, best, labels, n_worse = score, numbers, reached, 0
         if n_worse == _PATIENCE:
             break
+    numbers, reached, n_worse = best, labels, 0
     for _ in range(_DIVISIONS):
-        score, numbers, reached = _in_turns(family, divided(z, labels), best)
-        if score < highest + _least_gain(labels, best):
+        parts = divided(z, reached)
+        if n_worse == _PATIENCE or (parts == reached).all():
             break
-        highest, best, labels = score, numbers, reached
+        score, numbers, reached = _in_turns(family, parts, numbers)
+        n_worse = 0 if score > highest + _least_gain(labels, best) else n_worse + 1
+        if score > highest:
+            highest, best, labels = score, numbers, reached
     of_default = max(of_default, family.score(labels, default))
     n_numbers = len(default.shares) + 3
     return best if highest > of_default + 0.5 * n_numbers * np.log(len(z)) else default
