@@ -8,6 +8,7 @@ from matplotlib import pyplot as plt
 from scipy.special import logsumexp
 
 import pymc_dpsplit as dps
+from pymc_dpsplit.components.linear_regression.covariates import CovariateData
 
 N = 24
 _RNG = np.random.default_rng(5)
@@ -226,6 +227,18 @@ def test_responses_are_drawn_for_data_that_are_set(n_new, idata):
     assert y.shape == (2, 40, n_new)
     assert 0.7 < np.mean(np.abs(np.abs(y) - 6.0) < 1.5) < 1.0
     assert 0.2 < np.mean(y > 0) < 0.8
+
+
+@pytest.mark.control
+def test_responses_to_the_first_covariates_are_caught(monkeypatch, idata):
+    monkeypatch.setattr(CovariateData, "now", lambda self: self._rows)
+    with with_data_as_covariates():
+        pm.set_data({"x": np.tile([1.5, 0.0], (N, 1))})
+        drawn = pm.sample_posterior_predictive(
+            idata, var_names=["y"], random_seed=1, progressbar=False
+        )
+    y = drawn["posterior_predictive"]["y"].values
+    assert np.mean(np.abs(np.abs(y) - 6.0) < 1.5) < 0.7
 
 
 def test_density_is_that_of_data_that_are_set(model, idata):
