@@ -135,13 +135,14 @@ class _Covariances:
         candidates: Candidates,
     ) -> np.ndarray:
         """Return the log joint density (T, P, Q) of both halves of the rows."""
-        root, found = np.sqrt(shares), 0.0
+        root = np.outer(np.sqrt(shares), np.sqrt(shares))
         halves = slice(None, self._middle), slice(self._middle, None)
+        found = []
         for half, correlated in zip(halves, self._correlations_of, strict=True):
             sums = sums_of(self._z[half], labels[half], by_column=False)
-            shapes = [np.outer(root, root) * tied(correlated, tie) for tie in ties]
-            found = found + np.stack([log_joint(sums, shape, candidates) for shape in shapes])
-        return np.asarray(found)
+            shapes = [root * tied(correlated, tie) for tie in ties]
+            found.append(np.stack([log_joint(sums, shape, candidates) for shape in shapes]))
+        return found[0] + found[1]
 
     def shares_within(self, labels: np.ndarray) -> np.ndarray:
         if self._within is not None:
