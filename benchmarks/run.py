@@ -29,8 +29,9 @@ def measure(subject: str) -> None:
         for row in module.run():
             print(line_of(row), flush=True)
             rows.append(row)
-    today = date.today().isoformat()
-    save(subject, Result(today, machine(), versions(), tuple(rows)))
+            # A run that is stopped keeps what it has measured.
+            today = date.today().isoformat()
+            save(subject, Result(today, machine(), versions(), tuple(rows)))
     explained = read_limits().get(subject, {})
     for row in missed(tuple(rows)):
         if row.name not in explained:

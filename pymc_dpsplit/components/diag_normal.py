@@ -99,17 +99,18 @@ class DiagNormal(ByColumn):
         """Return hyperparameters chosen by the data, which decide how many clusters there are.
 
         ``mu0`` is the mean of the data.  ``b0 / (a0 - 1)``, the prior mean of a cluster's variance,
-        is a share `within` of the variance of each feature.  The share,
-        ``a0`` and ``kappa0`` are those of a grid under which one cluster, or a partition by
-        k-means, has the highest log joint density.  Without evidence for others they are weakly
-        informative: ``within = 0.1``, ``a0 = 2``, ``kappa0 = 0.1``.
+        is a share of the variance of each feature.  The shares, ``a0`` and ``kappa0`` are those
+        under which one cluster, or another partition that is found quickly, has the highest log
+        joint density.  Without evidence for others they are weakly informative: shares of 0.1,
+        ``a0 = 2``, ``kappa0 = 0.1``.
 
         Parameters
         ----------
         observed : array-like of shape (N, D), or (N,) for `Normal`
             Finite numbers; NaN or masked entries are ignored.
         within : float, optional
-            Guess of the share of the variances that is left within clusters, above 0 and at most 1.
+            Guess of the share of the variances that is left within clusters, above 0 and at most 1;
+            that of all features.
         a0 : float, optional
             Shape of the inverse gamma; larger than 1.  The larger, the more alike are the variances
             of clusters.
@@ -145,9 +146,10 @@ class DiagNormal(ByColumn):
         mu0, variance = moments_of(rows)
         shape = None if a0 is None else shape_with_mean(a0)
         chosen = choose_variances(rows, mu0, np.sqrt(variance), share_given(within), shape)
+        b0 = chosen.b0 * variance
         if cls.row_ndim == 0:
-            mu0, variance = mu0[0], variance[0]
-        return cls(mu0=mu0, kappa0=chosen.kappa0, a0=chosen.a0, b0=chosen.b0 * variance)
+            mu0, b0 = mu0[0], b0[0]
+        return cls(mu0=mu0, kappa0=chosen.kappa0, a0=chosen.a0, b0=b0)
 
     def prior(self, values: Mapping[str, np.ndarray], shift: np.ndarray) -> DiagNormalPrior:
         return DiagNormalPrior(

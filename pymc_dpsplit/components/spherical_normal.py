@@ -103,8 +103,8 @@ class SphericalNormal(ByColumn):
 
         ``mu0`` is the mean of the data.  ``b0 / (a0 - 1)``, the prior mean of a cluster's variance,
         is a share `within` of the variance of a feature, averaged over features.  The share,
-        ``a0`` and ``kappa0`` are those of a grid under which one cluster, or a partition by
-        k-means, has the highest log joint density.  Without evidence for others they are weakly
+        ``a0`` and ``kappa0`` are those under which one cluster, or another partition that is found
+        quickly, has the highest log joint density.  Without evidence for others they are weakly
         informative: ``within = 0.1``, ``a0 = 2``, ``kappa0 = 0.1``.
 
         Parameters

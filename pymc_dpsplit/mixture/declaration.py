@@ -12,6 +12,7 @@ from pytensor.tensor.random.variable import shared_rng
 
 from pymc_dpsplit.components.arguments import shown
 from pymc_dpsplit.components.component_family import ComponentFamily
+from pymc_dpsplit.components.linear_regression.family import LinearRegression
 from pymc_dpsplit.components.unmoved_rows import what_no_step_moves
 from pymc_dpsplit.mixture.latent_shape import latent_shape
 from pymc_dpsplit.mixture.law_arguments import DeclaredLaw
@@ -89,7 +90,8 @@ def declare_mixture(
         law = law_of(model)
         hyperparameters = checked_hyperparameters(component, data.shape[1], model)
         needs_all = data.is_labelled or bool(rvs_in_graph(hyperparameters))
-        grows = may_grow(observed) and not data.is_labelled
+        of_rows = component.covariate_data if isinstance(component, LinearRegression) else None
+        grows = (of_rows is not None or may_grow(observed)) and not data.is_labelled
         shape_of_items = n_items, data.shape[1]
         n_kept = checked_max_clusters(max_clusters, component, shape_of_items, needs_all, grows)
         n_kept = n_kept if law.n_components is None else min(n_kept, law.n_components)
@@ -114,7 +116,8 @@ def declare_mixture(
         extra["covariates"] = data.values[:, :-1]
     is_latent = data.values is None
     rows = MixtureRows(target, bare, n_features, data.dtype, is_latent, tuple(extra), shared)
-    x: Any = rows(_new_rng(), number_of_rows(data, data_dims, model), *given, *extra.values())
+    n_rows = number_of_rows(data, data_dims, model) if of_rows is None else of_rows.shape[0]
+    x: Any = rows(_new_rng(), n_rows, *given, *extra.values())
     if is_latent:
         return model.register_rv(x, name, dims=data_dims)
     register_shared_labels(name, shared, data_dims, model)

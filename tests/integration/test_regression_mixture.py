@@ -8,6 +8,7 @@ from matplotlib import pyplot as plt
 from scipy.special import logsumexp
 
 import pymc_dpsplit as dps
+from pymc_dpsplit.components.linear_regression.covariates import CovariateData
 
 N = 24
 _RNG = np.random.default_rng(5)
@@ -198,6 +199,81 @@ def test_rows_set_anew_are_drawn_with_their_covariates(n_new, idata):
     assert 0.2 < np.mean(y > 0) < 0.8
 
 
+def with_data_as_covariates():
+    with pm.Model() as model:
+        component = dps.LinearRegression(pm.Data("x", X), **PRIOR)
+        dps.DPMixture("y", 1.0, component, observed=pm.Data("response", Y))
+    return model
+
+
+def test_data_as_covariates_give_the_same_draws(idata):
+    found = sample(with_data_as_covariates())
+    for name in ("y_beta", "y_sigma", "y_n_clusters"):
+        np.testing.assert_array_equal(
+            found["posterior"][name].values, idata["posterior"][name].values
+        )
+    assert found["posterior"]["y_beta"]["y_coefficient"].values.tolist() == [
+        "intercept",
+        "x0",
+        "x1",
+    ]
+    np.testing.assert_array_equal(found["constant_data"]["x"], X)
+
+
+@pytest.mark.parametrize("n_new", [3, N, 30])
+def test_responses_are_drawn_for_data_that_are_set(n_new, idata):
+    with with_data_as_covariates():
+        pm.set_data({"x": np.tile([1.5, 0.0], (n_new, 1))})
+        drawn = pm.sample_posterior_predictive(
+            idata, var_names=["y"], random_seed=1, progressbar=False
+        )
+    y = drawn["posterior_predictive"]["y"].values
+    assert y.shape == (2, 40, n_new)
+    assert 0.7 < np.mean(np.abs(np.abs(y) - 6.0) < 1.5) < 1.0
+    assert 0.2 < np.mean(y > 0) < 0.8
+
+
+@pytest.mark.control
+def test_responses_to_the_first_covariates_are_caught(monkeypatch, idata):
+    monkeypatch.setattr(CovariateData, "now", lambda self: self._rows)
+    with with_data_as_covariates():
+        pm.set_data({"x": np.tile([1.5, 0.0], (N, 1))})
+        drawn = pm.sample_posterior_predictive(
+            idata, var_names=["y"], random_seed=1, progressbar=False
+        )
+    y = drawn["posterior_predictive"]["y"].values
+    assert np.mean(np.abs(np.abs(y) - 6.0) < 1.5) < 0.7
+
+
+def test_density_is_that_of_data_that_are_set(model, idata):
+    """No covariates of the declaration stay anywhere."""
+    other, order = with_data_as_covariates(), np.arange(N)[::-1]
+    with other:
+        pm.set_data({"x": X[order], "response": Y[order]})
+        found = pm.compute_log_likelihood(idata, extend_inferencedata=False, progressbar=False)
+    with model:
+        wanted = pm.compute_log_likelihood(idata, extend_inferencedata=False, progressbar=False)
+    np.testing.assert_allclose(found["y"], wanted["y"][..., order])
+    with other:
+        pm.set_data({"x": X[:3]})
+        with pytest.raises(ValueError, match="covariates have 3 rows, but observed has 24"):
+            pm.compute_log_likelihood(idata, extend_inferencedata=False, progressbar=False)
+        pm.set_data({"x": X[:, :1]})
+        with pytest.raises(ValueError, match=r"covariates have shape \(24, 1\), but there are 2"):
+            pm.sample_posterior_predictive(idata, var_names=["y"], progressbar=False)
+
+
+def test_draws_after_data_are_set_are_of_these():
+    """A chain that begins afterwards reads the new covariates."""
+    with pm.Model() as other:
+        component = dps.LinearRegression(pm.Data("x", 0.0 * X), **PRIOR)
+        dps.DPMixture("y", 1.0, component, observed=Y)
+        pm.set_data({"x": X})
+    beta = sample(other)["posterior"]["y_beta"].values
+    slopes = np.sort(beta[:, :, :2, 1], axis=-1).mean((0, 1))
+    np.testing.assert_allclose(slopes, [-2.0, 2.0], atol=0.3)
+
+
 @pytest.mark.control
 def test_rows_drawn_with_the_covariates_of_the_declaration_are_caught(monkeypatch, idata):
     monkeypatch.setattr("pymc_dpsplit.mixture.declaration.may_grow", lambda observed: False)
@@ -245,7 +321,7 @@ def test_what_is_not_possible_is_refused(model, idata):
             dps.DPMixture("y", 1.0, dps.LinearRegression(X, **PRIOR), observed=errors)
     with pytest.raises(ValueError, match="y: covariates have 24 rows, but observed has 23"):
         declared(Y[1:], X)
-    with pm.Model(), pytest.raises(ValueError, match="covariates are a variable of a model"):
-        dps.LinearRegression(pm.Data("x", X), **PRIOR)
+    with pm.Model(), pytest.raises(ValueError, match="covariates are an expression of variables"):
+        dps.LinearRegression(2.0 * pm.Data("x", X), **PRIOR)
     with pytest.raises(ValueError, match="depends on its covariates"):
         dps.density(idata, model=model)

@@ -100,6 +100,16 @@ def test_figures_show_the_column_they_name(idata: xr.DataTree) -> None:
     assert_array_equal(shown, expected)
 
 
+def test_figure_of_a_density_names_categories(run: Any) -> None:
+    model, idata = run
+    ax = dps.plot_density(idata, model=model, features="colour")
+    assert ax.get_xlabel() == "colour"
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["blue", "red"]
+    # Whole numbers that are no codes keep their numbers.
+    ax = dps.plot_density(idata, model=model, features="visits")
+    assert not {"blue", "red"} & {tick.get_text() for tick in ax.get_xticklabels()}
+
+
 def test_density_of_a_column_is_that_of_rows_without_the_others(run: Any) -> None:
     """Whatever the order of the parts; a margin was once computed in the order of all columns."""
     model, idata = run

@@ -8,9 +8,11 @@ from sklearn.datasets import load_wine
 
 import pymc_dpsplit as dps
 from pymc_dpsplit import sampler
-from pymc_dpsplit.components.prior_choice import covariance, variances
+from pymc_dpsplit.components.prior_choice import covariance, partitions, variances
 from pymc_dpsplit.components.prior_choice.partitions import (
     ALPHA,
+    Numbers,
+    divided,
     provisional_partitions,
     standardised,
     sums_of,
@@ -49,19 +51,20 @@ def values_of(component: Any) -> dict[str, np.ndarray]:
 
 
 def scores_of_covariances(rows: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Scores of two candidates, and the exact log joint densities."""
-    shape = covariance.tied(rows, 0.9)
-    candidates = covariance._candidates(3, None, None)
+    """Scores of three candidates, and the exact log joint densities."""
+    shape = covariance.tied(covariance.correlations(rows), 0.9) * np.outer([1, 2, 3], [1, 2, 3])
+    candidates = covariance.Candidates(
+        np.array([1.0, 8.0, 8.0]), np.array([0.25, 1.0, 2.0]), np.array([1e-3, 0.1, 3.0])
+    )
     found = covariance.log_joint(sums_of(rows, labels, by_column=False), shape, candidates)
     wanted = []
-    picked = [(0, 1), (len(candidates.excess) - 1, 3)]
-    for pair, which in picked:
-        excess, within = candidates.excess[pair], candidates.within[pair]
+    for which in range(3):
+        excess, factor = candidates.excess[which], candidates.factor[which]
         component = dps.MvNormal(
-            0.0, candidates.kappa0[which], excess + 4.0, excess * within * shape
+            0.0, candidates.kappa0[which], excess + 4.0, excess * factor * shape
         )
         wanted.append(exact_log_joint(component, rows, labels))
-    return found[tuple(np.transpose(picked))], np.array(wanted)
+    return found.diagonal(), np.array(wanted)
 
 
 def test_scores_of_covariances_are_log_joint_densities(rng: np.random.Generator) -> None:
@@ -77,12 +80,90 @@ def test_scores_of_variances_are_log_joint_densities(
     rng: np.random.Generator, spherical: bool
 ) -> None:
     rows, labels = clustered(rng), np.arange(60) % 3
-    grid = np.array([[0.1, 1.0, 0.1], [1.0, 4.0, 0.35]])
-    found = variances.log_joint(sums_of(rows, labels, by_column=True), grid, spherical)
+    grid = np.array([[0.1, 1.0, 0.25], [1.0, 4.0, 2.0]])
+    shares = np.array([0.3]) if spherical else np.array([0.1, 0.7, 2.0])
+    found = variances.log_joint(sums_of(rows, labels, by_column=True), grid, shares, spherical)
     family = dps.SphericalNormal if spherical else dps.DiagNormal
-    for score, (kappa0, excess, within) in zip(found, grid, strict=True):
-        component = family(0.0, kappa0, excess + 1.0, excess * within)
+    for score, (kappa0, excess, factor) in zip(found, grid, strict=True):
+        b0 = excess * factor * (shares[0] if spherical else shares)
+        component = family(0.0, kappa0, excess + 1.0, b0)
         assert score == pytest.approx(exact_log_joint(component, rows, labels), rel=1e-10)
+
+
+# --- the shares -----------------------------------------------------------------------------
+
+
+def log_joints_of_shares(family: str, n_steps: int, monkeypatch: pytest.MonkeyPatch) -> float:
+    """Log joint density of three clusters after some steps of the EM algorithm."""
+    rows, labels = clustered(np.random.default_rng(1), 90, 4), np.arange(90) % 3
+    rows = (rows - rows.mean(0)) / rows.std(0)
+    guess = Numbers(0.3, 2.0, np.array([0.1, 3.0, 0.5, 0.01]), 0.5 if family == "MvNormal" else 0.0)
+    if family == "MvNormal":
+        monkeypatch.setattr(covariance, "SHARE_STEPS", n_steps)
+        correlated = covariance.correlations(rows)
+        shares = covariance.shares_raised(sums_of(rows, labels, False), correlated, guess)
+        root = np.sqrt(shares)
+        psi0 = 2.0 * np.outer(root, root) * covariance.tied(correlated, 0.5)
+        return exact_log_joint(dps.MvNormal(0.0, 0.3, 7.0, psi0), rows, labels)
+    monkeypatch.setattr(variances, "SHARE_STEPS", n_steps)
+    spherical = family == "SphericalNormal"
+    if spherical:
+        guess = guess._replace(shares=guess.shares[1:2])
+    shares = variances.shares_raised(sums_of(rows, labels, True), guess, spherical)
+    b0 = 2.0 * (shares[0] if spherical else shares)
+    return exact_log_joint(getattr(dps, family)(0.0, 0.3, 3.0, b0), rows, labels)
+
+
+@pytest.mark.parametrize("family", ["MvNormal", "DiagNormal", "SphericalNormal"])
+def test_steps_for_shares_raise_the_density(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [log_joints_of_shares(family, n_steps, monkeypatch) for n_steps in (0, 1, 2, 5, 200)]
+    assert (np.diff(found) > 0.0).all()
+    # At the end they stand still.
+    assert log_joints_of_shares(family, 201, monkeypatch) == pytest.approx(found[-1], abs=1e-3)
+
+
+@pytest.mark.parametrize("family", [dps.MvNormal, dps.DiagNormal])
+def test_columns_have_their_own_shares(family: Any, rng: np.random.Generator) -> None:
+    rows = rng.normal(size=(300, 5))
+    rows[:, 0] += 8.0 * (np.arange(300) % 3)
+    values = values_of(family.from_data(rows))
+    if family is dps.MvNormal:
+        shares = values["psi0"].diagonal() / rows.var(0)
+    else:
+        shares = values["b0"] / rows.var(0)
+    assert (shares[0] < 0.1 * shares[1:]).all()
+    assert shares[1:].max() < 2.0 * shares[1:].min()
+
+
+def spiked(rng: np.random.Generator) -> np.ndarray:
+    """Rows whose last column is nearly 0 in half of them, and has another scale in the others."""
+    rows = rng.normal(size=(400, 4))
+    rows[:, 3] = np.where(np.arange(400) % 2, 20.0 + 5.0 * rows[:, 3], 0.01 * rows[:, 3])
+    return rows
+
+
+def test_spikes_are_given_room(rng: np.random.Generator) -> None:
+    rows = spiked(rng)
+    labels = np.arange(400) % 2
+    chosen = dps.MvNormal.from_data(rows)
+    weak = dps.MvNormal(rows.mean(0), 0.1, 6.0, np.diag(0.1 * rows.var(0)))
+    gain = exact_log_joint(chosen, rows, labels) - exact_log_joint(weak, rows, labels)
+    assert gain > 200.0
+    # The control: one share for all columns has no such prior.
+    same = dps.MvNormal.from_data(rows, within=0.1)
+    assert exact_log_joint(same, rows, labels) < exact_log_joint(chosen, rows, labels) - 100.0
+
+
+def test_clusters_are_divided_at_spikes(rng: np.random.Generator) -> None:
+    rows = spiked(rng)
+    rows /= rows.std(0)
+    np.testing.assert_array_equal(divided(rows, np.zeros(400, np.int64)), np.arange(400) % 2)
+    # Rows without a reason stay together, and so do equal numbers.
+    noise = rng.normal(size=(400, 4))
+    assert (divided(noise, np.zeros(400, np.int64)) == 0).all()
+    assert (divided(np.ones((40, 2)), np.zeros(40, np.int64)) == 0).all()
+    few = np.arange(400) // 7
+    np.testing.assert_array_equal(divided(rows, few), few)
 
 
 # --- the choice -----------------------------------------------------------------------------
@@ -286,6 +367,8 @@ def test_many_rows_are_sampled_and_always_alike(rng: np.random.Generator) -> Non
     assert varies.all()
     np.testing.assert_array_equal(z, standardised(rows, np.zeros(2), np.array([1.0, 2.0]))[0])
     assert np.isin(2.0 * z[:, 1], rows[:, 1]).all()
+    wide = np.tile(rows[:, 1:], 50)
+    assert len(standardised(wide, np.zeros(50), np.ones(50))[0]) == 1000
 
 
 def test_provisional_partitions_are_of_all_sizes_and_good(rng: np.random.Generator) -> None:
@@ -315,8 +398,8 @@ def test_clusters_of_unequal_extent_are_found(seed: int) -> None:
 @pytest.mark.control
 @pytest.mark.parametrize("seed", [1, 2])
 def test_k_means_alone_does_not_find_them(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (covariance, variances):
-        monkeypatch.setattr(module, "reassigned", lambda labels, log_masses: labels)
+    monkeypatch.setattr(partitions, "reassigned", lambda labels, log_masses: labels)
+    monkeypatch.setattr(partitions, "divided", lambda z, labels: labels)
     rows = narrow_in_wide(seed)
     assert values_of(dps.MvNormal.from_data(rows))["nu0"] > 5.0
     assert values_of(dps.DiagNormal.from_data(rows))["a0"].max() > 2.0

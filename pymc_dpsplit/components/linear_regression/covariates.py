@@ -28,7 +28,7 @@ def read_covariates(covariates: Any) -> np.ndarray:
     # A frame may have a column of that name.
     if hasattr(covariates, "owner") and not hasattr(covariates, "columns"):
         raise ValueError(
-            "covariates are a variable of a model, whose value may change; give an array, or leave "
+            "covariates are an expression of variables; give an array or pm.Data, or leave "
             "covariates out, and observed=pm.math.concatenate([X, y[:, None]], axis=1)."
         )
     array, _ = array_of(covariates)
@@ -41,6 +41,43 @@ def read_covariates(covariates: Any) -> np.ndarray:
         raise ValueError(message.replace("observed is", "covariates are")) from None
     rows.flags.writeable = False
     return rows
+
+
+class CovariateData:
+    """Covariates in a ``pm.Data``, whose value `pm.set_data` may replace.
+
+    Parameters
+    ----------
+    variable : SharedVariable
+    """
+
+    def __init__(self, variable: Any) -> None:
+        self.variable = variable
+        self._value = variable.get_value(borrow=True)
+        self._rows = read_covariates(self._value)
+
+    def now(self) -> np.ndarray:
+        """Return the present covariates (N, P), see `read_covariates`."""
+        value = self.variable.get_value(borrow=True)
+        if value is not self._value:
+            self._value, self._rows = value, read_other(value, None, self._rows.shape[1])
+        return self._rows
+
+
+def held_covariates(covariates: Any) -> np.ndarray | CovariateData:
+    """Return covariates as an array, see `read_covariates`, or a ``pm.Data`` with its reader."""
+    is_data = hasattr(covariates, "get_value") and not hasattr(covariates, "columns")
+    return CovariateData(covariates) if is_data else read_covariates(covariates)
+
+
+def present(held: np.ndarray | CovariateData | None) -> np.ndarray:
+    """Return the covariates (N, P) that are held."""
+    if held is None:
+        raise ValueError(
+            "LinearRegression has no covariates to draw responses for; give "
+            "LinearRegression(covariates, ...)."
+        )
+    return held.now() if isinstance(held, CovariateData) else held
 
 
 def read_other(covariates: Any, names: Sequence[Any] | None, n_covariates: int) -> np.ndarray:
@@ -104,3 +141,11 @@ def names_of(covariates: Any, n_covariates: int) -> list[str]:
     if len({*found, "intercept"}) == n_covariates + 1:
         return found
     return [f"x{j}" for j in range(n_covariates)]
+
+
+def not_by_column() -> ValueError:
+    """Return the error for rows of which some columns are missing."""
+    return ValueError(
+        "rows of LinearRegression have missing entries, but a response has no law without its "
+        "covariates, nor have these; drop those rows or fill them in first."
+    )

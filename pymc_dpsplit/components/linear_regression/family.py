@@ -25,8 +25,11 @@ from pymc_dpsplit.components.arguments import (
 )
 from pymc_dpsplit.components.component_family import ComponentFamily, Values
 from pymc_dpsplit.components.linear_regression.covariates import (
+    CovariateData,
+    held_covariates,
     names_of,
-    read_covariates,
+    not_by_column,
+    present,
     read_other,
 )
 from pymc_dpsplit.components.linear_regression.default_prior import prior_from
@@ -47,7 +50,7 @@ class LinearRegression(ComponentFamily):
 
     Parameters
     ----------
-    covariates : array-like or frame, shape (N, P) or (N,), optional
+    covariates : array-like, frame or pm.Data, shape (N, P) or (N,), optional
         One row for each response in `observed`, copied; columns of a frame name the coefficients.
         Without `covariates`, a row of `observed`, shape (N, P + 1), holds them before the response,
         which is its last column.
@@ -76,11 +79,10 @@ class LinearRegression(ComponentFamily):
     latent mixtures and data less a mean of other variables are refused.
 
     `predict` predicts the responses to new `covariates`, or takes responses together with them.
-    For ``pm.sample_posterior_predictive`` let the rows hold their covariates, as
-    ``observed=pm.math.concatenate([X, y[:, None]], axis=1)`` of two `pm.Data`; drawn rows have the
-    covariates that the data have at that time, so that ``pm.set_data`` may give others, of any
-    number, with any responses.  The response is the last column of the rows that are drawn.
-    `describe_clusters` describes the coefficients; its ``covariance("beta")`` is theirs.
+    For ``pm.sample_posterior_predictive`` give `covariates` as `pm.Data`: responses are drawn to
+    those that it holds then, and ``pm.set_data`` may give others, of any number.  Rows of `pm.Data`
+    that hold their covariates are drawn with them.  `describe_clusters` describes the coefficients;
+    its ``covariance("beta")`` is theirs.
 
     References
     ----------
@@ -113,18 +115,29 @@ class LinearRegression(ComponentFamily):
             raise ValueError(f"intercept={shown(intercept)} is not True or False; give either.")
         self.hyperparameters = {"mu0": mu0, "lambda0": lambda0, "a0": a0, "b0": b0}
         self.intercept = bool(intercept)
-        self.covariates: np.ndarray | None = None
-        # Covariates of the observed rows, of which some are chosen for drawn rows.
-        self._known: np.ndarray | None = None
+        # Those of the observed rows; if the rows hold them, some are chosen for drawn rows.
+        self._held: np.ndarray | CovariateData | None = None
+        self.covariate_data: Any = None
         self._n_coefficients: int | None = None
         self._names: list[str] | None = None
         if covariates is not None:
-            self.covariates = self._known = read_covariates(covariates)
-            self._centre = column_centres(self.covariates)
-            self._names = names_of(covariates, self.covariates.shape[1])
-            self._n_coefficients = self.covariates.shape[1] + self.intercept
+            self._held = held_covariates(covariates)
+            self.covariate_data = getattr(self._held, "variable", None)
+            x = self._known
+            self._centre = column_centres(x)
+            self._names = names_of(covariates, x.shape[1])
+            self._n_coefficients = x.shape[1] + self.intercept
             self.row_ndim = 0  # type: ignore[misc]
             self.has_covariates = True
+
+    @property
+    def covariates(self) -> np.ndarray | None:
+        """Return the covariates (N, P) that are not in the rows."""
+        return self._known if self.has_covariates else None
+
+    @property
+    def _known(self) -> np.ndarray:
+        return present(self._held)
 
     def __repr__(self) -> str:
         inside = super().__repr__().removeprefix("LinearRegression(")
@@ -242,7 +255,7 @@ class LinearRegression(ComponentFamily):
     def with_known(self, covariates: np.ndarray) -> "LinearRegression":
         """Return the family whose drawn rows hold some covariates (N, P)."""
         suited = copy.copy(self)
-        suited._known = covariates
+        suited._held = covariates
         return suited
 
     def _refuse_other_length(self, n_rows: int, what: str) -> None:
@@ -269,22 +282,20 @@ class LinearRegression(ComponentFamily):
     def with_covariates(self, covariates: Any, names: Sequence[Any] | None) -> "LinearRegression":
         """Return the family of responses to other covariates (M, P), with the same clusters."""
         assert self._n_coefficients is not None
-        other, n_covariates = copy.copy(self), self._n_coefficients - self.intercept
-        x = read_other(covariates, names or self._names, n_covariates)
-        other.covariates = other._known = x
+        other = copy.copy(self)
+        x = read_other(covariates, names or self._names, self._n_coefficients - self.intercept)
+        other._held, other.covariate_data = x, None
         other._centre = column_centres(x)
         other.row_ndim, other.has_covariates = 0, True  # type: ignore[misc]
         return other
 
     def fitted(self, beta: np.ndarray) -> np.ndarray:
         """Return the mean (K, N) of the response to each row under coefficients (K, C)."""
-        assert self._known is not None
         mean: np.ndarray = beta[:, self.intercept :] @ self._known.T
         return mean + beta[:, :1] if self.intercept else mean
 
     def base_moments(self, values: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Return mean and variance (N,) of the responses under the base measure, eq. (7.46)."""
-        assert self._known is not None
         x = np.column_stack([np.ones((len(self._known), int(self.intercept))), self._known])
         leverage = (x * np.linalg.solve(values["lambda0"], x.T).T).sum(1)
         variance = values["b0"] / (values["a0"] - 1.0) if values["a0"] > 1.0 else np.inf
@@ -293,7 +304,7 @@ class LinearRegression(ComponentFamily):
     def with_covariates_in_rows(self) -> "LinearRegression":
         """Return the family of rows that hold their covariates, with the same clusters."""
         joined = copy.copy(self)
-        joined.covariates, joined.has_covariates = None, False
+        joined.has_covariates, joined.covariate_data = False, None
         joined.row_ndim = 1  # type: ignore[misc]
         return joined
 
@@ -396,12 +407,12 @@ class LinearRegression(ComponentFamily):
     def restrict(
         self, values: Mapping[str, np.ndarray], features: np.ndarray
     ) -> dict[str, np.ndarray]:
-        raise _not_by_column()
+        raise not_by_column()
 
     def restrict_parameters(
         self, parameters: Mapping[str, np.ndarray], features: np.ndarray
     ) -> dict[str, np.ndarray]:
-        raise _not_by_column()
+        raise not_by_column()
 
     def draw_base(
         self, rng: np.random.Generator, values: Mapping[str, np.ndarray], size: int
@@ -419,11 +430,6 @@ class LinearRegression(ComponentFamily):
     ) -> np.ndarray:
         self._refuse_other_length(len(labels), "the number of responses to draw is")
         x = self._known
-        if x is None:
-            raise ValueError(
-                "LinearRegression has no covariates to draw responses for; give "
-                "LinearRegression(covariates, ...)."
-            )
         if len(x) != len(labels):
             x = x[rng.integers(len(x), size=len(labels))]
         beta = parameters["beta"][labels]
@@ -439,11 +445,4 @@ class LinearRegression(ComponentFamily):
         parameters: Mapping[str, np.ndarray],
         labels: np.ndarray,
     ) -> np.ndarray:
-        raise _not_by_column()
-
-
-def _not_by_column() -> ValueError:
-    return ValueError(
-        "rows of LinearRegression have missing entries, but a response has no law without its "
-        "covariates, nor have these; drop those rows or fill them in first."
-    )
+        raise not_by_column()

@@ -132,10 +132,10 @@ class MvNormal(ComponentFamily):
         """Return hyperparameters chosen by the data, which decide how many clusters there are.
 
         ``mu0`` is the mean of the data.  ``psi0 / (nu0 - D - 1)``, the prior mean of a cluster's
-        covariance, is a share `within` of the variances of the data, with correlations of the
-        same sign and smaller.  The share, the correlations, ``nu0`` and ``kappa0`` are those of a
-        grid under which one cluster, or a partition by k-means, has the highest log joint density.
-        Without evidence for others they are weakly informative: ``within = 0.1``,
+        covariance, has a share of the variance of each column of the data, with correlations of
+        the same sign and smaller.  The shares, the correlations, ``nu0`` and ``kappa0`` are those
+        under which one cluster, or another partition that is found quickly, has the highest log
+        joint density.  Without evidence for others they are weakly informative: shares of 0.1,
         ``nu0 = D + 2``, ``kappa0 = 0.1``, and no correlations.
 
         Parameters
@@ -143,7 +143,8 @@ class MvNormal(ComponentFamily):
         observed : array-like of shape (N, D)
             Finite numbers; NaN or masked entries are ignored.
         within : float, optional
-            Guess of the share of the variances that is left within clusters, above 0 and at most 1.
+            Guess of the share of the variances that is left within clusters, above 0 and at most 1;
+            that of all columns.
         nu0 : float, optional
             Degrees of freedom; larger than D + 1.  The larger, the more alike are the covariances
             of clusters.

@@ -9,6 +9,8 @@ from pymc.model import Model
 
 from pymc_dpsplit.posterior.density.density import density, values_of
 from pymc_dpsplit.posterior.plots.axes import axes_or_new
+from pymc_dpsplit.posterior.plots.value_ticks import mark_whole_numbers
+from pymc_dpsplit.posterior.trace.categories import names_of_codes
 from pymc_dpsplit.posterior.trace.features import Feature, feature_names, feature_positions
 from pymc_dpsplit.posterior.trace.groups import choose_mixture, find_shared
 from pymc_dpsplit.posterior.trace.values import plotted_values
@@ -34,10 +36,11 @@ def plot_density(
     """Plot the posterior density of a mixture, and the values that it models.
 
     One feature is plotted as the posterior mean and a pointwise credible band over a histogram (as
-    probabilities with intervals, if it has whole numbers), two as contours of the posterior mean
-    that enclose given shares of its mass, over a scatter plot.  The values are the data.  For a
-    latent mixture they are draws of the latent variable, and for data whose mean depends on other
-    variables the data less that mean, in several draws.
+    probabilities with intervals, if it has whole numbers, and with the names of categories if it
+    has these), two as contours of the posterior mean that enclose given shares of its mass, over a
+    scatter plot.  The values are the data.  For a latent mixture they are draws of the latent
+    variable, and for data whose mean depends on other variables the data less that mean, in several
+    draws.
 
     Parameters
     ----------
@@ -120,6 +123,9 @@ def plot_density(
         draw = _draw_counts if found.attrs["is_discrete"] else _draw_line
         draw(ax, values[:, 0], found, shown.kind)
         ax.set(xlabel=labels[0], ylabel="probability" if draw is _draw_counts else "density")
+        codes = names_of_codes(name, model).get(0 if keep is None else keep[0])
+        if codes is not None:
+            mark_whole_numbers(ax.xaxis, found["grid"].to_numpy(), codes)
     else:
         _draw_plane(ax, values, found, shown.kind)
         ax.set(xlabel=labels[0], ylabel=labels[1])
