@@ -25,8 +25,8 @@ from pymc_dpsplit.moves.sweep.threaded_sweep import threaded_sweep
 from pymc_dpsplit.moves.target import Target as Target
 from pymc_dpsplit.samplers.catalogue import SAMPLERS as SAMPLERS
 
-# Kernels that users can choose, and the kernel of early tuning.
-KERNELS = ("exact", "collapsed", *SAMPLERS)
+# Kernels that users can choose by name, and the kernel of early tuning.
+KERNELS = ("exact", "collapsed", "collapsed-split-merge", *SAMPLERS)
 GREEDY = "greedy"
 
 _MOVES_OF: dict[type, FamilyMoves] = {CompiledPrior: NONCONJUGATE}

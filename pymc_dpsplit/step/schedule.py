@@ -21,6 +21,7 @@ from pymc_dpsplit.moves.partition_law import (
     sticks_below,
 )
 from pymc_dpsplit.sampler import SAMPLERS, ChainState, Schedule, Target, moves_of
+from pymc_dpsplit.step.kernel_choice import COLLAPSED
 
 # Time per draw in nanoseconds.  PyMC itself spends about 0.3 ms on a draw, and more with NUTS, so
 # that as much again is not noticed.  The time grows with the number of rows; from 1e5 rows on the
@@ -36,6 +37,9 @@ _SCAN_SHARE, _ATTEMPTS_SHARE = 2.0, 0.15
 # The scan is sequential, so its share falls with the number of rows N, as _SCAN_ROWS / N.
 _SCAN_ROWS = 3e4
 _MOST_ATTEMPTS = 2.0
+# Attempts per collapsed sweep.  Births and deaths mix the number of clusters well where a sweep is
+# cheap, so that more attempts cost as much as they gain; they let the chain leave local modes.
+_ATTEMPTS_OF_COLLAPSED = 0.1
 # With fewer features the births of the sweep succeed often enough that the scan does not pay.
 _SCAN_FROM_FEATURES = 5
 # Fewer draws give no useful estimate of autocorrelation.
@@ -71,6 +75,8 @@ def _cost(kernel_name: str, target: Target, state: ChainState, schedule: Schedul
     if kernel_name == "collapsed":
         return n_obs * visit
     attempts = schedule.attempts * moves_of(target.prior).attempt_cost(target, n_clusters)
+    if kernel_name == COLLAPSED:
+        return n_obs * visit + attempts
     return _sweep_cost(target, n_clusters) + attempts + len(schedule.scan_list) * visit
 
 
@@ -113,6 +119,9 @@ def make_schedule(
         published = SAMPLERS[kernel_name].attempts if attempts is None else attempts
         schedule = Schedule(1, float(published), scan_list)
         return _with_iterations(schedule, kernel_name, target, state)
+    if kernel_name == COLLAPSED:
+        wanted = _ATTEMPTS_OF_COLLAPSED if attempts is None else float(attempts)
+        return _with_iterations(Schedule(1, wanted, scan_list), kernel_name, target, state)
     sweep = _sweep_cost(target, n_clusters)
     # No scan of sparse rows: it would hold the statistics of every cluster twice, and clusters have
     # fewer members than statistics, so that all observations would be on the list.
