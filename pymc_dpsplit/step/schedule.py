@@ -29,8 +29,10 @@ from pymc_dpsplit.step.kernel_choice import COLLAPSED
 _LEAST, _LEAST_PER_ROW, _LEAST_OF_MANY, _MOST = 4e5, 120.0, 1.2e7, 5e7
 _MOST_ITERATIONS = 100
 # Target number of draws per autocorrelation time.  It is small because an iteration costs less
-# than PyMC's part of a draw, and a thousand draws should give an ESS of several hundred.
-_DRAWS_PER_TIME = 1.5
+# than PyMC's part of a draw, and a thousand draws should give an ESS of several hundred.  Collapsed
+# sweeps mix the number of clusters several times as fast as the slowest quantity: with more of them
+# in a draw it would have fewer effective draws per second, and the others hardly more.
+_DRAWS_PER_TIME, _DRAWS_PER_TIME_OF_COLLAPSED = 1.5, 3.0
 # Time for the collapsed scan and for split/merge attempts, as multiples of that of the sweep.
 # After convergence the sweep does most of the mixing; attempts let the chain leave local modes.
 _SCAN_SHARE, _ATTEMPTS_SHARE = 2.0, 0.15
@@ -167,10 +169,12 @@ def increase_iterations(
     Returns
     -------
     Schedule
-        With about three draws per two autocorrelation times if that costs at most 50 ms per draw,
-        and no fewer iterations than `schedule`.
+        With about three draws per two autocorrelation times, or three per one of
+        ``"collapsed-split-merge"``, if that costs at most 50 ms per draw, and no fewer iterations
+        than `schedule`.
     """
-    wanted = int(np.ceil(schedule.n_iterations * draws_per_time / _DRAWS_PER_TIME))
+    target_time = _DRAWS_PER_TIME_OF_COLLAPSED if kernel_name == COLLAPSED else _DRAWS_PER_TIME
+    wanted = int(np.ceil(schedule.n_iterations * draws_per_time / target_time))
     allowed = _iterations_within(_MOST, _cost(kernel_name, target, state, schedule))
     return schedule._replace(n_iterations=max(schedule.n_iterations, min(wanted, allowed)))
 
