@@ -249,7 +249,7 @@ def attempts_by_state(draws: WholeDraws, monkeypatch: pytest.MonkeyPatch) -> Non
     ) -> Any:
         acceptance_counts = np.zeros(4, np.int64)
         for _ in range(schedule.n_iterations):
-            attempts = 4.0 if len(state.stats) <= 2 else 0.0
+            attempts = 8.0 if len(state.stats) <= 5 else 0.0
             single = schedule._replace(n_iterations=1, attempts=attempts)
             state, more = honest(form, target, state, rng, single, pool)
             target = with_present_law(target, schedule.strength)
