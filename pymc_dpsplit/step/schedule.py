@@ -32,7 +32,7 @@ _MOST_ITERATIONS = 100
 # than PyMC's part of a draw, and a thousand draws should give an ESS of several hundred.  Collapsed
 # sweeps mix the number of clusters several times as fast as the slowest quantity: with more of them
 # in a draw it would have fewer effective draws per second, and the others hardly more.
-_DRAWS_PER_TIME, _DRAWS_PER_TIME_OF_COLLAPSED = 1.5, 3.0
+_DRAWS_PER_TIME, _DRAWS_PER_TIME_OF_COLLAPSED = 1.5, 2.0
 # Time for the collapsed scan and for split/merge attempts, as multiples of that of the sweep.
 # After convergence the sweep does most of the mixing; attempts let the chain leave local modes.
 _SCAN_SHARE, _ATTEMPTS_SHARE = 2.0, 0.15
@@ -169,7 +169,7 @@ def increase_iterations(
     Returns
     -------
     Schedule
-        With about three draws per two autocorrelation times, or three per one of
+        With about three draws per two autocorrelation times, or two per one of
         ``"collapsed-split-merge"``, if that costs at most 50 ms per draw, and no fewer iterations
         than `schedule`.
     """
