@@ -17,7 +17,7 @@ from pymc_dpsplit.moves.conjugate import CONJUGATE
 from pymc_dpsplit.moves.family_moves import FamilyMoves, KernelForm
 from pymc_dpsplit.moves.measure import draw_measure, no_atoms
 from pymc_dpsplit.moves.nonconjugate.iterations import NONCONJUGATE
-from pymc_dpsplit.moves.partition_law import breaks_sticks, most_clusters
+from pymc_dpsplit.moves.partition_law import PartitionLaw, breaks_sticks, most_clusters
 from pymc_dpsplit.moves.start import draw_n_start
 from pymc_dpsplit.moves.strength import StrengthPrior, fixed_strength, move_strength
 from pymc_dpsplit.moves.sweep.assignment import strip_count
@@ -26,8 +26,8 @@ from pymc_dpsplit.moves.sweep.threaded_sweep import threaded_sweep
 from pymc_dpsplit.moves.target import Target as Target
 from pymc_dpsplit.samplers.catalogue import SAMPLERS as SAMPLERS
 
-# Kernels that users can choose, and the kernel of early tuning.
-KERNELS = ("exact", "collapsed", *SAMPLERS)
+# Kernels that users can choose by name, and the kernel of early tuning.
+KERNELS = ("exact", "collapsed", "collapsed-split-merge", *SAMPLERS)
 GREEDY = "greedy"
 
 _MOVES_OF: dict[type, FamilyMoves] = {CompiledPrior: NONCONJUGATE}
@@ -238,6 +238,11 @@ def begin_to_compile(kernel_name: str, target: Target, rng: np.random.Generator)
         compile_beside(form.parts, (draw_measure,), arguments)
 
 
+def _has_shared_sweep(law: PartitionLaw, n_obs: int) -> bool:
+    """Whether threads could share a sweep; not asked without threads, as each call takes time."""
+    return bool(strip_count(n_obs) > 1 and breaks_sticks(law, n_obs))
+
+
 def advance(
     kernel_name: str,
     target: Target,
@@ -274,8 +279,7 @@ def advance(
     # Declaration refuses kernels that a family does not have.
     assert form is not None
     moves.prepare(target)
-    is_shared = strip_count(len(labels)) > 1 and breaks_sticks(target.law, len(labels))
-    if pool is None or form.finish is None or not is_shared:
+    if pool is None or form.finish is None or not _has_shared_sweep(target.law, len(labels)):
         stats = form.iterate(target, labels, stats, rng, schedule, acceptance_counts)
         return ChainState(labels, stats), acceptance_counts
     atoms = no_atoms(target.prior)

@@ -26,5 +26,6 @@ def new_pool(wanted: int) -> ThreadPoolExecutor | None:
     ThreadPoolExecutor or None
         None if there would be one thread only.
     """
-    n_threads = min(wanted, n_cores())
+    # Counting cores is a system call, and chains without a pool ask in every draw.
+    n_threads = min(wanted, n_cores()) if wanted > 1 else 1
     return ThreadPoolExecutor(n_threads) if n_threads > 1 else None

@@ -11,15 +11,16 @@ import numpy as np
 
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.moves.collapsed.scan import (
+    SWEEPS_UNTIL_FRESH,
     collapsed_scan,
     collapsed_sweep,
-    collapsed_sweeps,
+    linked_sweeps,
     log_densities_alone,
 )
 from pymc_dpsplit.moves.cost import attempt_cost, sweep_cost
 from pymc_dpsplit.moves.family_moves import FamilyMoves, KernelForm
 from pymc_dpsplit.moves.measure import no_atoms
-from pymc_dpsplit.moves.n_attempts import n_attempts
+from pymc_dpsplit.moves.n_attempts import n_attempts, whole
 from pymc_dpsplit.moves.partition import gather_stats
 from pymc_dpsplit.moves.partition_law import breaks_sticks
 from pymc_dpsplit.moves.split_merge.anchored import anchored_attempt
@@ -118,7 +119,32 @@ def _iterate_greedy(target, labels, stats, rng, schedule, acceptance_counts):
 
 @jitted
 def _iterate_collapsed(target, labels, stats, rng, schedule, acceptance_counts):
-    return collapsed_sweeps(target, labels, stats, rng, schedule.n_iterations, schedule.strength)
+    everyone = np.arange(labels.shape[0])
+    log_alone = log_densities_alone(target.prior, target.data, everyone)
+    for first in range(0, schedule.n_iterations, SWEEPS_UNTIL_FRESH):
+        n_sweeps = min(SWEEPS_UNTIL_FRESH, schedule.n_iterations - first)
+        stats, target = linked_sweeps(
+            target, labels, stats, rng, everyone, log_alone, n_sweeps, schedule.strength
+        )
+    return stats
+
+
+@jitted
+def _iterate_collapsed_split_merge(target, labels, stats, rng, schedule, acceptance_counts):
+    """Like `_iterate_collapsed`, with the attempts of linked sweeps after these.
+
+    Nothing here calls what sweeps by slices need, so that it is not compiled either.
+    """
+    everyone = np.arange(labels.shape[0])
+    log_alone = log_densities_alone(target.prior, target.data, everyone)
+    for first in range(0, schedule.n_iterations, SWEEPS_UNTIL_FRESH):
+        n_sweeps = min(SWEEPS_UNTIL_FRESH, schedule.n_iterations - first)
+        stats, target = linked_sweeps(
+            target, labels, stats, rng, everyone, log_alone, n_sweeps, schedule.strength
+        )
+        for _ in range(whole(n_sweeps * schedule.attempts, rng)):
+            stats = anchored_attempt(target, labels, stats, rng, acceptance_counts)
+    return stats
 
 
 def _finish_exact_in_threads(
@@ -178,6 +204,9 @@ CONJUGATE = FamilyMoves(
     kernels={
         "exact": KernelForm(_iterate_exact, _finish_exact_in_threads),
         "collapsed": KernelForm(_iterate_collapsed, None),
+        "collapsed-split-merge": KernelForm(
+            _iterate_collapsed_split_merge, None, (anchored_attempt,)
+        ),
         "greedy": KernelForm(
             _iterate_greedy,
             _finish_greedy_in_threads,

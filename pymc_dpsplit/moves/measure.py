@@ -207,7 +207,17 @@ def draw_measure(target, stats, rng, order=None):
         mixture has no component left.
     params : ndarray of float64, shape (K, P)
     """
-    return redraw_measure(target, stats, rng, no_atoms(target.prior), order)
+    # Not a call of `redraw_measure`: kernels without slices need not compile over-relaxation.
+    n_clusters = stats.shape[0]
+    in_order = np.arange(n_clusters) if order is None else order
+    log_weights = np.empty(n_clusters)
+    params = np.empty((n_clusters, params_size(target.prior)))
+    for k in in_order:
+        log_weights[k] = draw_log_gamma(rng, joining_mass(target.law, stats[k, 0]))
+        draw_parameters(target.prior, stats[k], rng, params[k])
+    log_rest = draw_log_remainder(target.law, n_clusters, rng)
+    log_rest = normalise(log_weights, log_rest, in_order)
+    return log_weights, log_rest, params
 
 
 @jitted

@@ -26,6 +26,7 @@ from pymc_dpsplit.moves.nonconjugate.iterations import NONCONJUGATE
 from pymc_dpsplit.moves.partition import log_joint
 from pymc_dpsplit.moves.sweep.redraw import redraw_labels
 from pymc_dpsplit.step.dp_split_merge import DPSplitMerge
+from pymc_dpsplit.step.kernel_choice import SLICES
 from pymc_dpsplit.step.progress_bar import PlainColumn
 
 _PACKAGE = __name__.split(".")[0]
@@ -85,8 +86,8 @@ def stages_of(step: DPSplitMerge) -> frozenset[Callable[..., Any]]:
     """
     moves = NONCONJUGATE if step._keeps_parameters else CONJUGATE
     continues = step.options.continues
-    is_greedy = step.options.kernel == "exact" and not continues
-    chosen = {step.options.kernel} | ({sampler.GREEDY} if is_greedy else set())
+    is_greedy = step.kernel == SLICES and not continues
+    chosen = {step.kernel} | ({sampler.GREEDY} if is_greedy else set())
     kernels = *moves.start_kernels, log_joint
     kernels += (redraw_labels,) if continues and not step.mixture.is_labelled else ()
     forms = (sampler.form_of(name, moves.is_conjugate) for name in chosen)

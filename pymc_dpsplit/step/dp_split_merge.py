@@ -16,7 +16,6 @@ from pymc.sampling import mcmc
 from pymc.step_methods.compound import BlockedStep, Competence, CompoundStep
 
 from pymc_dpsplit import sampler
-from pymc_dpsplit.components.fixed_hyperparameters import with_values
 from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
 from pymc_dpsplit.data.blocks import column_centres, column_means
 from pymc_dpsplit.kernels.threads import new_pool
@@ -28,17 +27,18 @@ from pymc_dpsplit.step.concentration_move import (
     strength_prior,
     with_present_law,
 )
+from pymc_dpsplit.step.drawn_values import drawn_values
 from pymc_dpsplit.step.intercept_move import move_intercepts
 from pymc_dpsplit.step.joint_label_row_update import (
     LikelyRows,
-    impute,
     update_incomplete_rows,
     update_latent_rows,
     with_entries,
 )
+from pymc_dpsplit.step.kernel_choice import AUTO, COLLAPSED, SLICES, choose_kernel
 from pymc_dpsplit.step.options import Options, refuse_kernel, refuse_unknown
 from pymc_dpsplit.step.progress_bar import progress_columns, progress_update
-from pymc_dpsplit.step.sampler_stats import labels_stat, stats_of, stats_types
+from pymc_dpsplit.step.sampler_stats import labels_stat, plan_of, stats_of, stats_types
 from pymc_dpsplit.step.schedule import autocorrelation_time, increase_iterations, make_schedule
 from pymc_dpsplit.step.step_arguments import checked_point, compile_options, own_generator
 from pymc_dpsplit.variables import (
@@ -54,8 +54,8 @@ from pymc_dpsplit.variables import (
 )
 from pymc_dpsplit.variables.conditioning import Conditioning
 
-# Greedy moves are used in the first third of tuning, and no longer than this.
-_MOST_GREEDY_DRAWS = 100
+# Greedy moves, or more attempts, are made in the first third of tuning, and no longer than this.
+_MOST_EARLY_DRAWS = 100
 # Number of tuning draws between two schedules.
 _RESCHEDULE_EVERY = 25
 # Statistics of the partition by which mixing is judged.
@@ -83,9 +83,12 @@ class DPSplitMerge(BlockedStep):
     blocked : bool
         Not used: the variables of a mixture always move together.
     kernel : str
+        ``"auto"``, the default: ``"collapsed-split-merge"`` for so few observations that a sweep
+        takes no more than 0.1 ms, some hundreds in few dimensions; else ``"exact"``.
         ``"exact"``: a floored-slice sweep over all labels; from five features on, a collapsed
         scan of the observations likeliest to found clusters; then split/merge attempts.
-        ``"collapsed"``: collapsed Gibbs (Neal 2000, algorithm 3), sequential.  Both leave the
+        ``"collapsed"``: collapsed Gibbs (Neal 2000, algorithm 3), sequential;
+        ``"collapsed-split-merge"`` also has attempts between anchored pairs.  All leave the
         posterior exactly invariant.  docs/samplers.md describes those of the literature.
     threads : int
         Number of threads, at most the number of cores.  The draws do not depend on it.  The
@@ -171,7 +174,7 @@ class DPSplitMerge(BlockedStep):
         initial_point: Any = None,
         compile_kwargs: dict[str, Any] | None = None,
         blocked: bool = True,
-        kernel: str = "exact",
+        kernel: str = AUTO,
         threads: int = 1,
         attempts: int | None = None,
         iterations: int | None = None,
@@ -205,9 +208,10 @@ class DPSplitMerge(BlockedStep):
         self.mixture.labels_in(point)
         if continues:
             self.mixture.measure_in(point)
-        rows = self._evaluator.read(point).rows
-        self._centre(column_centres(rows))
-        n_labels = self.mixture.items.number_of_observations(rows)
+        conditioning = self._evaluator.read(point)
+        self._centre(column_centres(conditioning.rows))
+        self.kernel = kernel if kernel != AUTO else self._chosen(conditioning)
+        n_labels = self.mixture.items.number_of_observations(conditioning.rows)
         self.options.refuse_start_of_other_length(self.mixture.name, n_labels)
         self.options.refuse_start_that_separates(self.mixture.items)
         exchanges_rows = self.mixture.is_latent and not self._keeps_parameters
@@ -238,6 +242,11 @@ class DPSplitMerge(BlockedStep):
         if self._data is None:
             self._data = items.arranged(conditioning.rows)
         return conditioning, sampler.Target(self._prior, self._data, conditioning.law)
+
+    def _chosen(self, conditioning: Conditioning) -> str:
+        """Kernel for these data; the target of a family that is not conjugate need not be made."""
+        is_open = not self._keeps_parameters
+        return choose_kernel(self._target_of(conditioning)) if is_open else SLICES
 
     def _forget(self) -> None:
         """Reset the state of the chain."""
@@ -295,7 +304,8 @@ class DPSplitMerge(BlockedStep):
         target, concentrations = move_concentrations(
             self._concentrations, point, target, strength, state, self.rng
         )
-        values = self._redrawn(target, state, conditioning, point)
+        known = conditioning, point, self._shift, self._incomplete
+        values = drawn_values(self.mixture, target, state, *known, self.rng)
         if self.mixture.unobserved is not None:
             entries = self.mixture.value_names["unobserved"]
             rows = with_entries(
@@ -303,9 +313,8 @@ class DPSplitMerge(BlockedStep):
             )
             target = target._replace(data=self.mixture.component.arranged(rows))
             state = sampler.resume(target, state.labels)
-        stats = stats_of(
-            self.mixture.name, target, state, counts, schedule.n_iterations, n_exchanged
-        )
+        plan = plan_of(self.kernel, target, schedule)
+        stats = stats_of(self.mixture.name, target, state, counts, plan, n_exchanged)
         if self.options.keep_labels:
             labels = self.mixture.items.recorded(state.labels)
             stats[f"{self.mixture.name}_labels"] = labels_stat(labels)
@@ -345,27 +354,6 @@ class DPSplitMerge(BlockedStep):
         name = self.mixture.name
         return target, state, {**point, name: present.rows.reshape(point[name].shape)}, total
 
-    def _redrawn(
-        self,
-        target: sampler.Target,
-        state: sampler.ChainState,
-        conditioning: Conditioning,
-        point: dict[str, np.ndarray],
-    ) -> dict[str, np.ndarray]:
-        """Draw the measure given the partition, and missing entries given both."""
-        mixture, component = self.mixture, with_values(self.mixture.component, conditioning.values)
-        measure = sampler.measure(target, state, self.rng)
-        parameters = mixture.items.unpack(measure.params, conditioning.values, self._shift)
-        needs_labels = mixture.is_labelled or mixture.unobserved is not None
-        labels = measure.rank[state.labels] if needs_labels else state.labels
-        drawn = measure.weights, measure.log_rest, parameters, labels, measure.sum_log_weights
-        values = mixture.point_values(len(state.stats), *drawn)
-        if mixture.unobserved is not None:
-            name = mixture.value_names["unobserved"]
-            known = conditioning.rows, point[name], self._incomplete
-            values[name] = impute(component, *known, parameters, labels, self.rng)
-        return values
-
     def _chain_state(
         self, target: sampler.Target, conditioning: Conditioning, point: dict[str, np.ndarray]
     ) -> sampler.ChainState:
@@ -378,14 +366,17 @@ class DPSplitMerge(BlockedStep):
             return sampler.ChainState(self.labels, self.cluster_stats)
         return sampler.resume(target, self.labels)
 
+    def _is_early(self) -> bool:
+        is_early = self.n_done < min(self.n_tune // 3, _MOST_EARLY_DRAWS)
+        return is_early and not self.options.continues
+
     def _form(self) -> str:
-        is_early = self.n_done < min(self.n_tune // 3, _MOST_GREEDY_DRAWS)
-        is_greedy = is_early and self.options.kernel == "exact" and not self.options.continues
-        return sampler.GREEDY if is_greedy else self.options.kernel
+        is_greedy = self.kernel == SLICES and self._is_early()
+        return sampler.GREEDY if is_greedy else self.kernel
 
     def _scheduled(self, target: sampler.Target, state: sampler.ChainState) -> sampler.Schedule:
         """Schedule of this draw: renewed in the first half of tuning, frozen after the second."""
-        kernel = self.options.kernel
+        kernel = self.kernel
         first_half = self.n_tune - len(self.history)
         if self.scan_list is None or (
             self.n_done < first_half and self.n_done % _RESCHEDULE_EVERY == 0
@@ -399,6 +390,8 @@ class DPSplitMerge(BlockedStep):
             tau = autocorrelation_time(self.history)
             schedule = increase_iterations(schedule, kernel, target, state, tau)
             self.n_iterations = schedule.n_iterations
+        if kernel == COLLAPSED and self.options.attempts is None and self._is_early():
+            return schedule._replace(attempts=1.0)
         return schedule
 
     def _remember(self, stats: dict[str, Any]) -> None:

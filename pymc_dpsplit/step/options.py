@@ -9,6 +9,7 @@ import numpy as np
 from pymc_dpsplit import sampler
 from pymc_dpsplit.components.arguments import array_of, check_integer, shown
 from pymc_dpsplit.components.shared_labels.items import Items
+from pymc_dpsplit.step.kernel_choice import AUTO
 
 # Arguments that PyMC passes to every step method, besides the options.
 _ARGUMENTS_OF_PYMC = ("model", "rng", "initial_point", "compile_kwargs", "blocked")
@@ -29,8 +30,9 @@ class Options:
     continues: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.kernel, str) or self.kernel not in sampler.KERNELS:
-            known = ", ".join(repr(name) for name in sampler.KERNELS)
+        kernels = AUTO, *sampler.KERNELS
+        if not isinstance(self.kernel, str) or self.kernel not in kernels:
+            known = ", ".join(repr(name) for name in kernels)
             raise ValueError(f"kernel={shown(self.kernel)} is not known; choose one of {known}.")
         for name, least in {"threads": 1, "exchanges": 0}.items():
             check_integer(name, getattr(self, name), least)
@@ -87,13 +89,13 @@ def refuse_kernel(kernel: str, name: str, is_conjugate: bool) -> None:
     Parameters
     ----------
     kernel : str
-        One of `sampler.KERNELS`.
+        One of `sampler.KERNELS`, or `AUTO`.
     name : str
         Name of the mixture.
     is_conjugate : bool
         Whether the parameters of its family can be integrated out.
     """
-    if sampler.form_of(kernel, is_conjugate) is None:
+    if kernel != AUTO and sampler.form_of(kernel, is_conjugate) is None:
         raise ValueError(
             f"kernel={kernel!r} needs a family whose parameters can be integrated out, which that "
             f"of {name} is not; leave kernel= out."

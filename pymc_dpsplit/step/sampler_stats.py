@@ -11,7 +11,8 @@ from pymc_dpsplit.moves.acceptance_counts import (
     SPLITS_PROPOSED,
 )
 from pymc_dpsplit.moves.partition import entropy, log_joint
-from pymc_dpsplit.sampler import ChainState, Target, moves_of
+from pymc_dpsplit.sampler import ChainState, Schedule, Target, moves_of
+from pymc_dpsplit.step.kernel_choice import SLICES
 
 _TYPES: dict[str, Any] = {
     "log_joint": np.float64,
@@ -23,6 +24,9 @@ _TYPES: dict[str, Any] = {
     "merges_proposed": np.int64,
     "merges_accepted": np.int64,
     "iterations": np.int64,
+    "sliced": np.bool_,
+    "scanned": np.int64,
+    "attempts": np.float64,
     "exchanged": np.int64,
     "is_conjugate": np.bool_,
     "seconds": np.float64,
@@ -52,12 +56,39 @@ def stats_types(name: str, n_labels: int | None) -> dict[str, tuple[Any, list[in
     return types
 
 
+def plan_of(kernel: str, target: Target, schedule: Schedule) -> dict[str, Any]:
+    """Describe what the iterations of a draw are made of, after early tuning.
+
+    Parameters
+    ----------
+    kernel : str
+        One of `sampler.KERNELS`.
+    target : Target
+    schedule : Schedule
+
+    Returns
+    -------
+    dict
+        ``iterations`` per draw; of each iteration: whether it is ``sliced``, the number of
+        observations ``scanned`` by collapsed Gibbs, and the mean number of ``attempts``.
+    """
+    is_sliced = kernel == SLICES
+    attempts = 0.0 if kernel == "collapsed" else schedule.attempts
+    n_scanned = len(schedule.scan_list) if is_sliced else target.data.shape[0]
+    return {
+        "iterations": schedule.n_iterations,
+        "sliced": is_sliced,
+        "scanned": 0 if kernel == "neal8" else n_scanned,
+        "attempts": attempts,
+    }
+
+
 def stats_of(
     name: str,
     target: Target,
     state: ChainState,
     acceptance_counts: np.ndarray,
-    n_iterations: int,
+    plan: dict[str, Any],
     n_exchanged: int,
 ) -> dict[str, Any]:
     """Statistics of a draw, except its seconds and labels.
@@ -70,7 +101,8 @@ def stats_of(
     state : ChainState
     acceptance_counts : ndarray of int64, shape (4,)
         Numbers of proposals and acceptances, see `moves.acceptance_counts`.
-    n_iterations : int
+    plan : dict
+        Result of `plan_of`.
     n_exchanged : int
         Number of latent or incomplete rows that moved together with their labels.
 
@@ -87,7 +119,7 @@ def stats_of(
         f"{name}_splits_accepted": acceptance_counts[SPLITS_ACCEPTED],
         f"{name}_merges_proposed": acceptance_counts[MERGES_PROPOSED],
         f"{name}_merges_accepted": acceptance_counts[MERGES_ACCEPTED],
-        f"{name}_iterations": n_iterations,
+        **{f"{name}_{key}": value for key, value in plan.items()},
         f"{name}_exchanged": n_exchanged,
         f"{name}_is_conjugate": moves_of(target.prior).is_conjugate,
     }

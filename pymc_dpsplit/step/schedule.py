@@ -21,6 +21,7 @@ from pymc_dpsplit.moves.partition_law import (
     sticks_below,
 )
 from pymc_dpsplit.sampler import SAMPLERS, ChainState, Schedule, Target, moves_of
+from pymc_dpsplit.step.kernel_choice import COLLAPSED
 
 # Time per draw in nanoseconds.  PyMC itself spends about 0.3 ms on a draw, and more with NUTS, so
 # that as much again is not noticed.  The time grows with the number of rows; from 1e5 rows on the
@@ -28,14 +29,19 @@ from pymc_dpsplit.sampler import SAMPLERS, ChainState, Schedule, Target, moves_o
 _LEAST, _LEAST_PER_ROW, _LEAST_OF_MANY, _MOST = 4e5, 120.0, 1.2e7, 5e7
 _MOST_ITERATIONS = 100
 # Target number of draws per autocorrelation time.  It is small because an iteration costs less
-# than PyMC's part of a draw, and a thousand draws should give an ESS of several hundred.
-_DRAWS_PER_TIME = 1.5
+# than PyMC's part of a draw, and a thousand draws should give an ESS of several hundred.  Collapsed
+# sweeps mix the number of clusters several times as fast as the slowest quantity: with more of them
+# in a draw it would have fewer effective draws per second, and the others hardly more.
+_DRAWS_PER_TIME, _DRAWS_PER_TIME_OF_COLLAPSED = 1.5, 2.0
 # Time for the collapsed scan and for split/merge attempts, as multiples of that of the sweep.
 # After convergence the sweep does most of the mixing; attempts let the chain leave local modes.
 _SCAN_SHARE, _ATTEMPTS_SHARE = 2.0, 0.15
 # The scan is sequential, so its share falls with the number of rows N, as _SCAN_ROWS / N.
 _SCAN_ROWS = 3e4
 _MOST_ATTEMPTS = 2.0
+# Attempts per collapsed sweep.  Births and deaths mix the number of clusters well where a sweep is
+# cheap, so that more attempts cost as much as they gain; they let the chain leave local modes.
+_ATTEMPTS_OF_COLLAPSED = 0.1
 # With fewer features the births of the sweep succeed often enough that the scan does not pay.
 _SCAN_FROM_FEATURES = 5
 # Fewer draws give no useful estimate of autocorrelation.
@@ -71,6 +77,8 @@ def _cost(kernel_name: str, target: Target, state: ChainState, schedule: Schedul
     if kernel_name == "collapsed":
         return n_obs * visit
     attempts = schedule.attempts * moves_of(target.prior).attempt_cost(target, n_clusters)
+    if kernel_name == COLLAPSED:
+        return n_obs * visit + attempts
     return _sweep_cost(target, n_clusters) + attempts + len(schedule.scan_list) * visit
 
 
@@ -113,6 +121,9 @@ def make_schedule(
         published = SAMPLERS[kernel_name].attempts if attempts is None else attempts
         schedule = Schedule(1, float(published), scan_list)
         return _with_iterations(schedule, kernel_name, target, state)
+    if kernel_name == COLLAPSED:
+        wanted = _ATTEMPTS_OF_COLLAPSED if attempts is None else float(attempts)
+        return _with_iterations(Schedule(1, wanted, scan_list), kernel_name, target, state)
     sweep = _sweep_cost(target, n_clusters)
     # No scan of sparse rows: it would hold the statistics of every cluster twice, and clusters have
     # fewer members than statistics, so that all observations would be on the list.
@@ -158,10 +169,12 @@ def increase_iterations(
     Returns
     -------
     Schedule
-        With about three draws per two autocorrelation times if that costs at most 50 ms per draw,
-        and no fewer iterations than `schedule`.
+        With about three draws per two autocorrelation times, or two per one of
+        ``"collapsed-split-merge"``, if that costs at most 50 ms per draw, and no fewer iterations
+        than `schedule`.
     """
-    wanted = int(np.ceil(schedule.n_iterations * draws_per_time / _DRAWS_PER_TIME))
+    target_time = _DRAWS_PER_TIME_OF_COLLAPSED if kernel_name == COLLAPSED else _DRAWS_PER_TIME
+    wanted = int(np.ceil(schedule.n_iterations * draws_per_time / target_time))
     allowed = _iterations_within(_MOST, _cost(kernel_name, target, state, schedule))
     return schedule._replace(n_iterations=max(schedule.n_iterations, min(wanted, allowed)))
 

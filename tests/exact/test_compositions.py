@@ -43,6 +43,21 @@ def test_a_draw_of_a_published_sampler_keeps_the_joint_law(kernel: str) -> None:
     assert one_step(NORMAL, 40, 600, _SEED, kernel=kernel).p_value > LEVEL
 
 
+SMALL_DATA = "collapsed-split-merge"
+
+
+@pytest.mark.slow
+def test_a_draw_of_the_kernel_for_small_data_keeps_the_joint_law() -> None:
+    assert one_step(NORMAL, 40, 1500, _SEED, kernel=SMALL_DATA).p_value > LEVEL
+
+
+@pytest.mark.slow
+@pytest.mark.control
+@pytest.mark.parametrize("name", ["stale measure", "attempts by state"])
+def test_broken_draws_of_the_kernel_for_small_data_do_not(name: str) -> None:
+    assert one_step(NORMAL, 40, 2500, _SEED, MUTANTS[name], SMALL_DATA).p_value < LEVEL
+
+
 @pytest.mark.slow
 @pytest.mark.control
 @pytest.mark.parametrize("name", ["stale measure", "atoms by number"])

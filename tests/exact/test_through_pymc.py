@@ -79,6 +79,7 @@ _RUNS = [
     for family, n_features in (("Normal", 1), ("DiagNormal", 2), ("MvNormal", 2))
     for kernel in ("exact", "collapsed")
 ]
+_RUNS += [("MvNormal", 2, "auto")]
 _RUNS += [("Normal", 1, name) for name, row in SAMPLERS.items() if row.is_exact]
 _QUICK = (("MvNormal", 2, "exact"),)
 

@@ -33,6 +33,7 @@ holes = np.where(np.random.default_rng(2).random(rows.shape) < 0.1, np.nan, rows
 DECLARED = {
     "exact": (dps.DiagNormal(0, 0.1, 2, 1), rows),
     "collapsed": (dps.Normal(0, 0.1, 2, 1), rows[:, 0]),
+    "auto": (dps.DiagNormal(0, 0.1, 2, 1), rows),
     "missing": (dps.DiagNormal(0, 0.1, 2, 1), holes),
 }
 which, is_ready = sys.argv[1], sys.argv[2] == "ready"
@@ -40,7 +41,7 @@ component, observed = DECLARED[which]
 with pm.Model() as model:
     alpha = pm.Gamma("alpha", 2, 4)
     dps.DPMixture("x", alpha, component, observed=observed)
-    kernel = "collapsed" if which == "collapsed" else "exact"
+    kernel = which if which in ("auto", "collapsed") else "exact"
     step = dps.DPSplitMerge([v for v in model.free_RVs if v is not alpha], kernel=kernel)
 point = model.initial_point()
 if is_ready:
@@ -62,7 +63,7 @@ def n_compiled_by_a_chain(which: str, state: str) -> int:
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("which", ["exact", "collapsed", "missing"])
+@pytest.mark.parametrize("which", ["exact", "collapsed", "auto", "missing"])
 def test_chain_finds_every_kernel(which):
     assert n_compiled_by_a_chain(which, "ready") == 0
 
@@ -114,7 +115,7 @@ def test_functions_without_a_module_are_not_ours(caplog):
 
 @pytest.mark.slow
 @pytest.mark.compiled
-@pytest.mark.parametrize(("which", "n_stages"), [("exact", 5), ("collapsed", 4)])
+@pytest.mark.parametrize(("which", "n_stages"), [("exact", 5), ("collapsed", 4), ("auto", 4)])
 def test_every_stage_is_compiled(which, n_stages, tmp_path):
     """The count that users see ends where it says."""
     program = _SCRIPT.replace("    compile_kernels(step, point)", _COUNTED)

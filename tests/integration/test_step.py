@@ -151,7 +151,7 @@ def test_mixture_that_is_observed_in_part_is_refused():
 
 OPTIONS = {
     "unknown": ({"kernal": "exact"}, "'kernal' is not an option of dpsplit; choose among kernel"),
-    "kernel": ({"kernel": "chang"}, "kernel='chang' is not known; choose one of 'exact'"),
+    "kernel": ({"kernel": "chang"}, "kernel='chang' is not known; choose one of 'auto', 'exact'"),
     "kernel of another type": ({"kernel": ["exact"]}, "kernel="),
     "no threads": ({"threads": 0}, "threads=0 is out of range; give an integer of at least 1"),
     "threads string": ({"threads": "2"}, "threads='2'"),
@@ -307,11 +307,11 @@ def test_the_point_given_is_left_alone():
 
 def test_statistics_have_names_and_types():
     stats = sampled(model_of())["sample_stats"]
-    floats = {"log_joint", "entropy", "largest_share", "seconds"}
-    counts = {"occupied", "iterations", "exchanged"}
+    floats = {"log_joint", "entropy", "largest_share", "attempts", "seconds"}
+    counts = {"occupied", "iterations", "scanned", "exchanged"}
     counts |= {f"{of}_{what}" for of in ("splits", "merges") for what in ("proposed", "accepted")}
     names = {name for name in stats.data_vars if name.startswith("x_")}
-    assert names == {f"x_{name}" for name in floats | counts | {"is_conjugate"}}
+    assert names == {f"x_{name}" for name in floats | counts | {"is_conjugate", "sliced"}}
     assert stats["x_is_conjugate"].all()
     for name in floats | counts:
         values = stats[f"x_{name}"]
@@ -340,6 +340,39 @@ def test_kept_labels_agree_with_everything_else(kernel):
     np.testing.assert_array_equal(
         idata["sample_stats"]["x_occupied"], idata["posterior"]["x_n_clusters"]
     )
+
+
+# Whether an iteration begins with slices, the rows that collapsed Gibbs visits, and attempts.
+PLANS = {
+    "auto": (False, 30, 0.1),
+    "collapsed": (False, 30, 0.0),
+    "collapsed-split-merge": (False, 30, 0.1),
+    "exact": (True, 0, None),
+}
+
+
+@pytest.mark.parametrize("kernel", PLANS)
+def test_plan_of_an_iteration_is_recorded(kernel):
+    stats = sampled(model_of(), dpsplit={"kernel": kernel})["sample_stats"]
+    found = [stats[f"x_{key}"].to_numpy() for key in ("sliced", "scanned", "attempts")]
+    for values, planned in zip(found, PLANS[kernel], strict=True):
+        assert (values == values[0, 0]).all()
+        assert planned is None or values[0, 0] == planned
+
+
+def test_default_draws_what_the_kernel_that_it_chooses_draws():
+    model = model_of()
+    chosen = sampled(model, dpsplit={"kernel": "collapsed-split-merge"})
+    np.testing.assert_array_equal(sampled(model)["posterior"]["x_mu"], chosen["posterior"]["x_mu"])
+
+
+def test_attempts_are_more_frequent_in_early_tuning():
+    step, point = begun(model_of(), 0)
+    attempts = []
+    for _ in range(9):
+        point, (stats,) = step.step(point)
+        attempts.append(stats["x_attempts"])
+    assert attempts == [1.0] * 3 + [0.1] * 6
 
 
 def test_options_take_effect():

@@ -63,6 +63,7 @@ def test_table_has_a_row_for_each_run(found):
 def test_kernels_are_compiled_before_the_clock_runs(monkeypatch):
     rows = np.column_stack([ROWS, ROWS[::-1]])
     forms = {CONJUGATE.kernels[name].iterate for name in ("exact", "greedy")}
+    forms.add(CONJUGATE.kernels["collapsed-split-merge"].iterate)
 
     def loaded():
         return [len(kernel.entry.signatures) for kernel in forms]

@@ -129,5 +129,6 @@ MOVES: dict[str, Move] = {
     "threaded sweep": threaded_sweep,
     "partial scan": partial_scan,
     "exact kernel": kernel("exact"),
+    "collapsed split/merge": kernel("collapsed-split-merge"),
     **PUBLISHED,
 }

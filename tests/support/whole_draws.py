@@ -78,7 +78,8 @@ class WholeDraws:
     n_features : int
     n_obs : int
     seed : int
-    kernel : {"exact", "collapsed"}
+    kernel : str
+        One of `sampler.KERNELS`.
     alpha : tuple of float
         Shape and rate of the prior of alpha.
     has_factor : bool, optional
@@ -238,6 +239,26 @@ def plan_by_state(draws: WholeDraws, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pymc_dpsplit.step.dp_split_merge.sampler.advance", advance)
 
 
+def attempts_by_state(draws: WholeDraws, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make split/merge attempts, many at a time, only while there are few clusters."""
+    del draws
+    honest = sampler.advance
+
+    def advance(
+        form: Any, target: Any, state: Any, rng: Any, schedule: Any, pool: Any = None
+    ) -> Any:
+        acceptance_counts = np.zeros(4, np.int64)
+        for _ in range(schedule.n_iterations):
+            attempts = 8.0 if len(state.stats) <= 5 else 0.0
+            single = schedule._replace(n_iterations=1, attempts=attempts)
+            state, more = honest(form, target, state, rng, single, pool)
+            target = with_present_law(target, schedule.strength)
+            acceptance_counts += more
+        return state, acceptance_counts
+
+    monkeypatch.setattr("pymc_dpsplit.step.dp_split_merge.sampler.advance", advance)
+
+
 def stale_measure(draws: WholeDraws, monkeypatch: pytest.MonkeyPatch) -> None:
     """Move alpha with weights summed out, and keep the alpha before to draw the measure with."""
     del draws
@@ -270,6 +291,7 @@ def atoms_by_number(draws: WholeDraws, monkeypatch: pytest.MonkeyPatch) -> None:
 
 MUTANTS: dict[str, Mutant] = {
     "schedule by state": plan_by_state,
+    "attempts by state": attempts_by_state,
     "stale measure": stale_measure,
     "atoms by number": atoms_by_number,
 }

@@ -24,14 +24,12 @@ from pymc_dpsplit.kernels.views import row_of
 from pymc_dpsplit.moves.cluster_order import cluster_order
 from pymc_dpsplit.moves.collapsed.positions import refill
 from pymc_dpsplit.moves.collapsed.scan import (
-    _SWEEPS_UNTIL_FRESH,
+    SWEEPS_UNTIL_FRESH,
     collapsed_scan,
-    collapsed_sweeps,
     log_densities_alone,
 )
 from pymc_dpsplit.moves.partition import gather_stats
 from pymc_dpsplit.moves.partition_law import PartitionLaw
-from pymc_dpsplit.moves.strength import fixed_strength
 from tests.support.family_cases import Case, case_of, over_cases, over_cases_of_quick, rows_of
 from tests.support.operations import predictives, stats_of
 
@@ -266,15 +264,17 @@ def test_sweeps_keep_the_positions_until_they_are_made_anew(
     stats = gather_stats(case.prior, case.data, labels, 3)
     ours, naive = np.random.default_rng(8), np.random.default_rng(8)
     sets = _placed(labels, stats)
-    n_sweeps = _SWEEPS_UNTIL_FRESH + 2
+    n_sweeps = SWEEPS_UNTIL_FRESH + 2
     for sweep in range(n_sweeps):
-        if sweep == _SWEEPS_UNTIL_FRESH:
+        if sweep == SWEEPS_UNTIL_FRESH:
             numbered = np.empty(n_obs, np.int32)
             for k, members in enumerate(members for members in sets if members):
                 numbered[sorted(members)] = k
             sets = _placed(numbered, gather_stats(*target[:2], numbered, numbered.max() + 1))
         sets = _naive_scan(case, law, sets, naive)
-    stats = collapsed_sweeps(target, labels, stats, ours, n_sweeps, fixed_strength())
+    schedule = sampler.Schedule(n_sweeps, 0.0, np.empty(0, np.int64))
+    state = sampler.ChainState(labels, stats)
+    labels, stats = sampler.advance("collapsed", target, state, ours, schedule)[0]
     _assert_numbered(labels, sets)
     np.testing.assert_array_equal(
         stats, gather_stats(case.prior, case.data, labels, labels.max() + 1)

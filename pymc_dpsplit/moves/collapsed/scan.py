@@ -46,7 +46,7 @@ from pymc_dpsplit.moves.strength import move_strength_given
 from pymc_dpsplit.moves.target import Target
 
 # Sweeps after which everything is computed anew, against rounding.
-_SWEEPS_UNTIL_FRESH = 16
+SWEEPS_UNTIL_FRESH = 16
 
 
 @jitted
@@ -188,8 +188,8 @@ def log_densities_alone(prior, data, rows):
 
 
 @jitted
-def collapsed_sweeps(target, labels, stats, rng, n_sweeps, strength):
-    """Redraw every label in turn, several times over, and the strength after each time.
+def linked_sweeps(target, labels, stats, rng, rows, log_alone, n_sweeps, strength):
+    """Redraw the labels of `rows` in turn, several times over, and the strength after each time.
 
     Parameters
     ----------
@@ -198,26 +198,29 @@ def collapsed_sweeps(target, labels, stats, rng, n_sweeps, strength):
         Changed.
     stats : ndarray of float64, shape (K, S)
     rng : numpy.random.Generator
+    rows : ndarray of int64, shape (M,)
+        Observations; the list must not depend on the partition.
+    log_alone : ndarray of float64, shape (M,)
+        Their log prior predictive densities.
     n_sweeps : int
     strength : StrengthPrior
 
     Returns
     -------
-    ndarray of float64, shape (K', S)
+    stats : ndarray of float64, shape (K', S)
         Sufficient statistics.
+    target : Target
+        With the present law.
     """
     prior, data, law = target
-    everyone, n_obs = np.arange(labels.shape[0]), first_column_sum(stats)
-    log_alone = log_densities_alone(prior, data, everyone)
-    for first in range(0, n_sweeps, _SWEEPS_UNTIL_FRESH):
-        positions = place_clusters(prior, law, labels, stats)
-        for _ in range(first, min(first + _SWEEPS_UNTIL_FRESH, n_sweeps)):
-            now = Target(prior, data, law)
-            positions = _visit(now, labels, rng, everyone, log_alone, positions)
-            law = move_strength_given(strength, law, positions.counts[1], n_obs, rng)
-        n_clusters = renumber(labels, positions).shape[0]
-        stats = gather_stats(prior, data, labels, n_clusters)
-    return stats
+    n_obs = first_column_sum(stats)
+    positions = place_clusters(prior, law, labels, stats)
+    for _ in range(n_sweeps):
+        now = Target(prior, data, law)
+        positions = _visit(now, labels, rng, rows, log_alone, positions)
+        law = move_strength_given(strength, law, positions.counts[1], n_obs, rng)
+    n_clusters = renumber(labels, positions).shape[0]
+    return gather_stats(prior, data, labels, n_clusters), Target(prior, data, law)
 
 
 @jitted_beside("stats")

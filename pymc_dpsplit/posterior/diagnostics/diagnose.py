@@ -16,6 +16,7 @@ from pymc_dpsplit.posterior.diagnostics.invariants import (
     largest_disagreement,
     tabulate,
 )
+from pymc_dpsplit.posterior.diagnostics.plan import plan_remarks
 from pymc_dpsplit.posterior.diagnostics.probes import probe_densities
 from pymc_dpsplit.posterior.trace.declared import kept_rows
 from pymc_dpsplit.posterior.trace.groups import choose_mixture, group_of, mixture_names
@@ -186,6 +187,7 @@ def diagnose(
         # That chains agree is said only where nothing says that they do not.
         *(_agreement_remarks(table) if not of_partitions else []),
         *(_partition_remarks(agreement) if not _are_apart(table) else []),
+        *plan_remarks(stats, name),
         *_move_remarks(stats, name, is_apart=_are_apart(table)),
         *_dropped_remarks(posterior, name),
         *_divergence_remarks(stats),

@@ -1,0 +1,57 @@
+"""Values of a mixture in PyMC's point, drawn given the partition at the end of a draw."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from pymc_dpsplit import sampler
+from pymc_dpsplit.components.fixed_hyperparameters import with_values
+from pymc_dpsplit.moves.patterns import Incomplete
+from pymc_dpsplit.step.joint_label_row_update import impute
+from pymc_dpsplit.variables import MixtureVariables
+from pymc_dpsplit.variables.conditioning import Conditioning
+
+
+def drawn_values(
+    mixture: MixtureVariables,
+    target: sampler.Target,
+    state: sampler.ChainState,
+    conditioning: Conditioning,
+    point: Mapping[str, np.ndarray],
+    shift: np.ndarray,
+    incomplete: Incomplete,
+    rng: np.random.Generator,
+) -> dict[str, np.ndarray]:
+    """Draw the measure given the partition, and missing entries given both.
+
+    Parameters
+    ----------
+    mixture : MixtureVariables
+    target : Target
+    state : ChainState
+    conditioning : Conditioning
+        What the model gives the mixture at `point`.
+    point : mapping
+        Value of every variable.
+    shift : ndarray of float64, shape (D,)
+        Subtracted from the observations of the target.
+    incomplete : Incomplete
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    dict
+        Name to ndarray.
+    """
+    measure = sampler.measure(target, state, rng)
+    parameters = mixture.items.unpack(measure.params, conditioning.values, shift)
+    needs_labels = mixture.is_labelled or mixture.unobserved is not None
+    labels = measure.rank[state.labels] if needs_labels else state.labels
+    drawn = measure.weights, measure.log_rest, parameters, labels, measure.sum_log_weights
+    values: dict[str, np.ndarray] = mixture.point_values(len(state.stats), *drawn)
+    if mixture.unobserved is not None:
+        component = with_values(mixture.component, conditioning.values)
+        name = mixture.value_names["unobserved"]
+        known = conditioning.rows, point[name], incomplete
+        values[name] = impute(component, *known, parameters, labels, rng)
+    return values

@@ -1,0 +1,37 @@
+"""Choice of the kernel of a mixture: what an iteration of its chain is made of.
+
+It depends on the data and the family alone, so it is the same in all chains and all draws, and the
+kernels that it leaves out need not be compiled.
+"""
+
+from pymc_dpsplit.moves.cost import is_sparse, visit_cost
+from pymc_dpsplit.sampler import Target, moves_of
+
+AUTO = "auto"
+SLICES, COLLAPSED = "exact", "collapsed-split-merge"
+
+# Most nanoseconds of a whole collapsed sweep, about as long as a sweep by slices takes before its
+# first row: stick-breaking, pruning and strips do not pay off for fewer rows.
+_MOST_OF_SWEEP = 1e5
+# Number of clusters for which the sweep is costed; that of the chain is not known beforehand.
+_TYPICAL_CLUSTERS = 10
+
+
+def choose_kernel(target: Target) -> str:
+    """Choose the kernel for the observations and the family of a target.
+
+    Parameters
+    ----------
+    target : Target
+        Its law plays no part.
+
+    Returns
+    -------
+    str
+        `COLLAPSED` if the family is conjugate and a collapsed sweep over all observations takes at
+        most 0.1 ms, else `SLICES`.
+    """
+    if not moves_of(target.prior).is_conjugate or is_sparse(target.data):
+        return SLICES
+    sweep = target.data.shape[0] * visit_cost(target, _TYPICAL_CLUSTERS)
+    return COLLAPSED if sweep <= _MOST_OF_SWEEP else SLICES
