@@ -232,16 +232,21 @@ class DPSplitMerge(BlockedStep):
         self._made_for: Any = None
 
     def _read(self, point: dict[str, np.ndarray]) -> tuple[Conditioning, sampler.Target]:
-        """Read a point; prior and data of the target are recomputed only if they change."""
-        conditioning, items = self._evaluator.read(point), self.mixture.items
+        """Read what a draw conditions on, and make its target."""
+        conditioning = self._evaluator.read(point)
         if not self._evaluator.rows_are_fixed:
             self._centre(column_means(conditioning.rows))
+        return conditioning, self._target_of(conditioning)
+
+    def _target_of(self, conditioning: Conditioning) -> sampler.Target:
+        """Target of the chain; prior and data are recomputed only if they change."""
+        items = self.mixture.items
         if self._made_for is not conditioning.values or self._data is None:
             self._prior = items.prior(conditioning.values, self._shift)
             self._made_for = conditioning.values
         if self._data is None:
             self._data = items.arranged(conditioning.rows)
-        return conditioning, sampler.Target(self._prior, self._data, conditioning.law)
+        return sampler.Target(self._prior, self._data, conditioning.law)
 
     def _chosen(self, conditioning: Conditioning) -> str:
         """Kernel for these data; the target of a family that is not conjugate need not be made."""
