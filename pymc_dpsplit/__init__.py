@@ -27,6 +27,7 @@ from pymc_dpsplit.components.product import Product
 from pymc_dpsplit.components.spherical_normal import SphericalNormal
 from pymc_dpsplit.mixture.dp_mixture import DPMixture
 from pymc_dpsplit.mixture.finite_dirichlet import FiniteMixture
+from pymc_dpsplit.mixture.mfm_mixture import MFMixture
 from pymc_dpsplit.pymc_component.component import Component
 from pymc_dpsplit.pymc_hooks import (
     convergence,

@@ -296,7 +296,7 @@ def _problem_of(
     concentration = concentration_prior(mixture, model, point)
     if concentration is None:
         return _Problem(mixture, values, shift, target)
-    value = float(point[concentration.value_name])
+    value = concentration.number_of(point[concentration.value_name], rng)
     return _Problem(mixture, values, shift, target, concentration.given(point), value)
 
 

@@ -26,11 +26,12 @@ def strength_prior(
     concentrations: Sequence[ConcentrationPrior],
     point: Mapping[str, np.ndarray],
     law: PartitionLaw,
+    rng: np.random.Generator,
 ) -> StrengthPrior:
     """Return what kernels need to update the strength; `fixed_strength` if they do not."""
     for concentration in concentrations:
         if not concentration.moves_discount:
-            return concentration.strength_prior(point, law.strength)
+            return concentration.strength_prior(point, law.strength, rng)
     return fixed_strength()
 
 
@@ -79,11 +80,11 @@ def move_concentrations(
     for concentration in concentrations:
         name = concentration.value_name
         if strength.address != 0 and not concentration.moves_discount:
-            value = float(strength.present[0])
+            number = float(strength.present[0])
         else:
             there = {**point, **moved}
-            target, value = _moved(concentration, there, target, state, rng)
-        moved[name] = np.asarray(value, point[name].dtype)
+            target, number = _moved(concentration, there, target, state, rng)
+        moved[name] = concentration.value_of(number)
     return target, moved
 
 
@@ -94,7 +95,7 @@ def _moved(
     state: ChainState,
     rng: np.random.Generator,
 ) -> tuple[Target, float]:
-    """Slice-sample a variable from its conditional, eq. (8.6) and (14.6)."""
+    """Slice-sample a variable from its conditional, eq. (8.6), (14.6) and (14.10)."""
     prior, sizes = concentration.given(point), state.stats[:, 0]
 
     def log_partition(law: PartitionLaw) -> float:
@@ -102,11 +103,12 @@ def _moved(
             return float(log_probability(law, sizes))
         return float(log_number_factor(law, len(sizes), state.n_observations))
 
-    def log_density(value: float) -> float:
-        log_prior, law = prior(value)
+    def log_density(number: float) -> float:
+        log_prior, law = prior(number)
         if not (np.isfinite(log_prior) and is_possible(law)):
             return -np.inf
-        return log_prior + log_partition(law)
+        return log_prior + concentration.log_volume(number) + log_partition(law)
 
-    value = slice_draw(log_density, float(point[concentration.value_name]), 1.0, rng)
-    return target._replace(law=prior(value)[1]), value
+    start = concentration.number_of(point[concentration.value_name], rng)
+    number = slice_draw(log_density, start, 1.0, rng)
+    return target._replace(law=prior(number)[1]), number

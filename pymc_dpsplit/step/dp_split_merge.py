@@ -215,7 +215,8 @@ class DPSplitMerge(BlockedStep):
         self._incomplete = self.mixture.incomplete()
         self._concentrations = concentrations_to_move(self.mixture, model, point)
         self.vars = [model.rvs_to_values[rv] for rv in self.mixture.owned]
-        self.vars += moved_by_kernels(self._concentrations)
+        moved = moved_by_kernels(self._concentrations)
+        self.vars += [value for value in moved if value not in self.vars]
         self._intercepts = intercepts_of(self.mixture, model, point)
         self.stats_dtypes_shapes = stats_types(self.mixture.name, n_labels if keep_labels else None)
         self.stats_dtypes = [{key: of for key, (of, _) in self.stats_dtypes_shapes.items()}]
@@ -281,7 +282,7 @@ class DPSplitMerge(BlockedStep):
             self._centre(column_means(conditioning.rows))
         target = self._target_of(conditioning)
         state = self._chain_state(target, conditioning, point)
-        strength = strength_prior(self._concentrations, point, conditioning.law)
+        strength = strength_prior(self._concentrations, point, conditioning.law, self.rng)
         schedule = self._scheduled(target, state)._replace(strength=strength)
         state, counts = sampler.advance(
             self._form(), target, state, self.rng, schedule, self._threads()
