@@ -92,6 +92,7 @@ __all__ = [
     "HDPTopicsStep",
     "InverseGamma",
     "LinearRegression",
+    "MFMixture",
     "Multinomial",
     "MvNormal",
     "MvNormalKnownCov",

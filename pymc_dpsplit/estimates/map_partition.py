@@ -34,6 +34,9 @@ from pymc_dpsplit.variables import (
     refuse_initial_values,
 )
 
+# As many clusters as any start has.
+_MOST_STARTED = 50
+
 
 @dataclass(frozen=True, eq=False)
 class MapPartition:
@@ -114,7 +117,7 @@ def find_map(
     alpha : float or sequence of float, optional
         Concentration that replaces the model's; of several values, the one with the highest
         `log_joint` is returned.  By default the model's concentration is used: a number as it is,
-        a variable at its mode, jointly with the partition.
+        a variable at its mode, jointly with the partition, as is a number of components.
     n_restarts : int
         Number of restarts.  The first starts from one cluster and visits the observations in
         order; the others have a random start and a random order.
@@ -296,8 +299,25 @@ def _problem_of(
     concentration = concentration_prior(mixture, model, point)
     if concentration is None:
         return _Problem(mixture, values, shift, target)
-    value = concentration.number_of(point[concentration.value_name], rng)
-    return _Problem(mixture, values, shift, target, concentration.given(point), value)
+    prior, value = concentration.given(point), concentration.number_of(point, rng)
+    if concentration.is_count:
+        value = _most_components(prior, value, data.shape[0])
+        target = target._replace(law=prior(value)[1])
+    return _Problem(mixture, values, shift, target, prior, value)
+
+
+def _most_components(prior: LawPrior, value: float, n_obs: int) -> float:
+    """Return where a climb starts: at as many components as any start has clusters, if possible.
+
+    No cluster can be opened beside as many as there are components, and their likeliest number is
+    often that of the clusters, so a climb that starts with few would keep few.
+    """
+    for number in np.log(np.arange(min(n_obs, _MOST_STARTED), 0, -1) + 0.5):
+        if number <= value:
+            break
+        if np.isfinite(prior(float(number))[0]):
+            return float(number)
+    return value
 
 
 def _starts(

@@ -9,6 +9,7 @@ from pymc.logprob.basic import logp
 from pymc.model import Model
 from pymc.pytensorf import rvs_in_graph
 from pymc.sampling.forward import draw
+from pytensor.compile.mode import Mode
 from pytensor.graph.basic import Constant, Variable
 
 from pymc_dpsplit.components.arguments import is_integer, positive_scalar, real_scalar, shown
@@ -172,6 +173,8 @@ def varying_finite_law(gamma: Any, n_components: Any, name: str, model: Model) -
 
 
 _PRIORS = "pm.Geometric.dist(0.3) or 1 + pm.Poisson.dist(3)"
+# Evaluated once, for which compiling takes longer.
+_IN_PYTHON = Mode(linker="py", optimizer="fast_compile")
 # Numbers at which a prior on the numbers of components must be zero.
 _TOO_FEW = np.arange(-20, 1)
 
@@ -206,7 +209,7 @@ def _check_prior_of_components(prior: Any, model: Model) -> None:
             "n_components depends on a distribution that is not in this model; declare it by name, "
             'as in p = pm.Beta("p", 4, 3), inside the model.'
         )
-    found = draw(log_prior, random_seed=0)
+    found = draw(log_prior, random_seed=0, mode=_IN_PYTHON)
     if np.isfinite(found).any():
         possible = _TOO_FEW[np.isfinite(found)].max()
         raise ValueError(

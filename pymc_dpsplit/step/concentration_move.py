@@ -109,6 +109,5 @@ def _moved(
             return -np.inf
         return log_prior + concentration.log_volume(number) + log_partition(law)
 
-    start = concentration.number_of(point[concentration.value_name], rng)
-    number = slice_draw(log_density, start, 1.0, rng)
+    number = slice_draw(log_density, concentration.number_of(point, rng), 1.0, rng)
     return target._replace(law=prior(number)[1]), number

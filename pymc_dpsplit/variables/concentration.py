@@ -74,12 +74,14 @@ class ConcentrationPrior:
             outputs = [log_density, self._outputs[2]]
             self._for_kernels = density_by_address(outputs, self._moved, model, point)
 
-    def number_of(self, value: Any, rng: np.random.Generator) -> float:
-        """Return the number that is moved, given the value in a point.
+    def number_of(self, point: Mapping[str, np.ndarray], rng: np.random.Generator) -> float:
+        """Return the number that is moved, at a point.
 
-        It is the value, except that a number of components M is moved as log(M + U), U uniform.
+        It is the value of the variable, except that a number of components M is moved as log(M + U)
+        with U uniform.
         """
-        return math.log(value + rng.random()) if self.is_count else float(value)
+        value = float(point[self.value_name])
+        return math.log(value + rng.random()) if self.is_count else value
 
     def value_of(self, number: float) -> np.ndarray:
         """Return the value in a point, given the number that is moved."""
@@ -124,8 +126,7 @@ class ConcentrationPrior:
         """
         if self._for_kernels is None:
             return fixed_strength()
-        number = self.number_of(point[self.value_name], rng)
-        present = np.array([number, strength], dtype=np.float64)
+        present = np.array([self.number_of(point, rng), strength])
         return StrengthPrior(self._for_kernels.address, self._for_kernels.others_at(point), present)
 
     def given(
@@ -156,7 +157,7 @@ class ConcentrationPrior:
 def concentration_prior(
     mixture: MixtureVariables, model: Model, point: Mapping[str, np.ndarray]
 ) -> ConcentrationPrior | None:
-    """Return the prior of the law, if it depends on a single scalar variable.
+    """Return the prior of the law, if it depends on a single scalar variable or is that of an MFM.
 
     Parameters
     ----------
@@ -168,10 +169,12 @@ def concentration_prior(
     Returns
     -------
     ConcentrationPrior or None
-        None if strength and discount are numbers, if they depend on several variables or on a
-        discrete one that is not the number of components, or if the mixture depends on the variable
-        in another way.
+        That of the number of components, if this is a variable.  None if strength and discount are
+        numbers, if they depend on several variables or on a discrete one, or if the mixture depends
+        on the variable in another way.
     """
+    if mixture.n_components is not None:
+        return _prior(mixture, model, mixture.n_components, point)
     roots = _roots(mixture, model)
     every = _above(mixture.law, model).intersection(model.free_RVs)
     if len(roots) != 1 or every != {*roots}:

@@ -86,7 +86,7 @@ def number_of_components(prior: Any, target: str, variables: Collection[Any]) ->
 
 
 # Larger numbers are not whole in double precision.
-_LARGEST = 2.0**53
+MOST_COMPONENTS = 2**53
 
 
 def on_log_scale(value: Any, outputs: Sequence[Any]) -> tuple[Any, list[Any]]:
@@ -107,7 +107,7 @@ def on_log_scale(value: Any, outputs: Sequence[Any]) -> tuple[Any, list[Any]]:
     """
     number: Any = pt.scalar("log_components", dtype="float64")
     size = pt.exp(number)
-    is_possible = pt.lt(size, _LARGEST)
+    is_possible = pt.lt(size, float(MOST_COMPONENTS))
     whole = pt.floor(pt.switch(is_possible, size, 1.0)).astype(value.type.dtype)
     log_density, *rest = clone_replace(list(outputs), {value: whole})
     return number, [pt.switch(is_possible, log_density, -np.inf), *rest]
