@@ -75,8 +75,9 @@ def _galaxies() -> Iterator[Row]:
     found = sampled_numbers(rows, hyperparameters, lambda: pm.DiscreteUniform.dist(1, 30))
     control = draw_numbers(rows, hyperparameters, _GAMMA, uniform, 400_000, 1)
     for name, ours, theirs in zip(("clusters", "components"), found, control, strict=True):
-        own, other = (np.bincount(np.ravel(of), minlength=31)[:31] for of in (ours, theirs))
-        own, other = own / own.sum(), other / other.sum()
+        own, other = (
+            np.bincount(np.ravel(of), minlength=83) / np.size(of) for of in (ours, theirs)
+        )
         shown = ", ".join(f"{k}: {own[k]:.2f} ({other[k]:.2f})" for k in range(3, 12))
         yield Row(
             name=f"galaxies: number of {name}, total variation from the control",

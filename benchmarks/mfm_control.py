@@ -39,7 +39,16 @@ def coefficients(prior: np.ndarray, gamma: float, n_obs: int) -> np.ndarray:
 
 
 @njit
-def _log_predictive(x, n, total, squares, mu0, kappa0, a0, b0):
+def _log_predictive(
+    x: float,
+    n: float,
+    total: float,
+    squares: float,
+    mu0: float,
+    kappa0: float,
+    a0: float,
+    b0: float,
+) -> float:
     """Log density of a scalar beside n others: Student's t."""
     kappa, a = kappa0 + n, a0 + 0.5 * n
     mu = (kappa0 * mu0 + total) / kappa
@@ -55,7 +64,15 @@ def _log_predictive(x, n, total, squares, mu0, kappa0, a0, b0):
 
 
 @njit
-def _sweep(rows, labels, sums, log_v, gamma, hyperparameters, rng):
+def _sweep(
+    rows: np.ndarray,
+    labels: np.ndarray,
+    sums: np.ndarray,
+    log_v: np.ndarray,
+    gamma: float,
+    hyperparameters: tuple[float, float, float, float],
+    rng: np.random.Generator,
+) -> int:
     """Redraw every label; `sums` (N + 1, 3) are sizes, sums and sums of squares of clusters."""
     mu0, kappa0, a0, b0 = hyperparameters
     n_clusters = labels.max() + 1

@@ -34,9 +34,6 @@ from pymc_dpsplit.variables import (
     refuse_initial_values,
 )
 
-# As many clusters as any start has.
-_MOST_STARTED = 50
-
 
 @dataclass(frozen=True, eq=False)
 class MapPartition:
@@ -299,25 +296,11 @@ def _problem_of(
     concentration = concentration_prior(mixture, model, point)
     if concentration is None:
         return _Problem(mixture, values, shift, target)
-    prior, value = concentration.given(point), concentration.number_of(point, rng)
+    prior = concentration.given(point)
+    value = concentration.number_of(concentration.with_many(point), rng)
     if concentration.is_count:
-        value = _most_components(prior, value, data.shape[0])
         target = target._replace(law=prior(value)[1])
     return _Problem(mixture, values, shift, target, prior, value)
-
-
-def _most_components(prior: LawPrior, value: float, n_obs: int) -> float:
-    """Return where a climb starts: at as many components as any start has clusters, if possible.
-
-    No cluster can be opened beside as many as there are components, and their likeliest number is
-    often that of the clusters, so a climb that starts with few would keep few.
-    """
-    for number in np.log(np.arange(min(n_obs, _MOST_STARTED), 0, -1) + 0.5):
-        if number <= value:
-            break
-        if np.isfinite(prior(float(number))[0]):
-            return float(number)
-    return value
 
 
 def _starts(

@@ -11,11 +11,13 @@ from pymc.pytensorf import rvs_in_graph
 from pymc.sampling.forward import draw
 from pytensor.compile.mode import Mode
 from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.replace import clone_replace
+from pytensor.graph.traversal import ancestors
 
 from pymc_dpsplit.components.arguments import is_integer, positive_scalar, real_scalar, shown
 from pymc_dpsplit.moves.partition_law import finite_mixture
 from pymc_dpsplit.variables import number_of_components
-from pymc_dpsplit.variables.hyperparameters import checked_scalar, foreign_rvs
+from pymc_dpsplit.variables.hyperparameters import checked_scalar
 
 # Labels are numbered in int32.
 _MOST_COMPONENTS = 2**31 - 1
@@ -197,19 +199,22 @@ def _check_prior_of_components(prior: Any, model: Model) -> None:
         raise ValueError(
             f"n_components is not a single whole number; give a distribution such as {_PRIORS}."
         )
+    known: Any = model.basic_RVs
+    given = {rv: rv.type() for rv in ancestors([prior], blockers=known) if rv in known}
     try:
-        log_prior = logp(prior, pt.constant(_TOO_FEW), warn_rvs=False)
-    except (NotImplementedError, RuntimeError, ValueError):
+        log_prior = logp(clone_replace(prior, given), pt.constant(_TOO_FEW), warn_rvs=False)
+    except (AttributeError, NotImplementedError, RuntimeError, ValueError):
         raise ValueError(
             f"n_components has no log-probability; give a distribution of PyMC such as {_PRIORS}, "
             "or one made by pm.CustomDist.dist."
         ) from None
-    if foreign_rvs(log_prior, model):
+    if rvs_in_graph([log_prior]):
         raise ValueError(
             "n_components depends on a distribution that is not in this model; declare it by name, "
             'as in p = pm.Beta("p", 4, 3), inside the model.'
         )
-    found = draw(log_prior, random_seed=0, mode=_IN_PYTHON)
+    at_draws: Any = clone_replace(log_prior, {value: rv for rv, value in given.items()})
+    found = draw(at_draws, random_seed=0, mode=_IN_PYTHON)
     if np.isfinite(found).any():
         possible = _TOO_FEW[np.isfinite(found)].max()
         raise ValueError(

@@ -27,12 +27,27 @@ def strength_prior(
     point: Mapping[str, np.ndarray],
     law: PartitionLaw,
     rng: np.random.Generator,
+    is_search: bool = False,
 ) -> StrengthPrior:
-    """Return what kernels need to update the strength; `fixed_strength` if they do not."""
+    """Return what kernels need to update the strength; `fixed_strength` if they do not.
+
+    In a greedy draw they do not update a number of components, see `for_a_search`.
+    """
     for concentration in concentrations:
+        if concentration.is_count and is_search:
+            break
         if not concentration.moves_discount:
             return concentration.strength_prior(point, law.strength, rng)
     return fixed_strength()
+
+
+def for_a_search(
+    concentrations: Sequence[ConcentrationPrior], point: dict[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    """Return the point from which a greedy draw starts, with many components if M is moved."""
+    for concentration in concentrations:
+        point = concentration.with_many(point) if concentration.is_count else point
+    return point
 
 
 def moved_by_kernels(concentrations: Sequence[ConcentrationPrior]) -> list[Variable]:

@@ -23,6 +23,7 @@ from pymc_dpsplit.kernels.threads import new_pool
 from pymc_dpsplit.step.chain_memory import DPSplitMergeState
 from pymc_dpsplit.step.chain_start import first_state
 from pymc_dpsplit.step.concentration_move import (
+    for_a_search,
     move_concentrations,
     moved_by_kernels,
     strength_prior,
@@ -215,8 +216,7 @@ class DPSplitMerge(BlockedStep):
         self._incomplete = self.mixture.incomplete()
         self._concentrations = concentrations_to_move(self.mixture, model, point)
         self.vars = [model.rvs_to_values[rv] for rv in self.mixture.owned]
-        moved = moved_by_kernels(self._concentrations)
-        self.vars += [value for value in moved if value not in self.vars]
+        self.vars += moved_by_kernels(self._concentrations)
         self._intercepts = intercepts_of(self.mixture, model, point)
         self.stats_dtypes_shapes = stats_types(self.mixture.name, n_labels if keep_labels else None)
         self.stats_dtypes = [{key: of for key, (of, _) in self.stats_dtypes_shapes.items()}]
@@ -276,13 +276,16 @@ class DPSplitMerge(BlockedStep):
         point : dict
         stats : list of one dict
         """
-        began = time.perf_counter()
+        began, is_search = time.perf_counter(), self._form() == sampler.GREEDY
+        point = for_a_search(self._concentrations, point) if is_search else point
         conditioning = self._evaluator.read(point)
         if not self._evaluator.rows_are_fixed:
             self._centre(column_means(conditioning.rows))
         target = self._target_of(conditioning)
         state = self._chain_state(target, conditioning, point)
-        strength = strength_prior(self._concentrations, point, conditioning.law, self.rng)
+        strength = strength_prior(
+            self._concentrations, point, conditioning.law, self.rng, is_search
+        )
         schedule = self._scheduled(target, state)._replace(strength=strength)
         state, counts = sampler.advance(
             self._form(), target, state, self.rng, schedule, self._threads()

@@ -19,6 +19,9 @@ from pymc_dpsplit.variables.lookup import MixtureVariables, find_mixtures
 from pymc_dpsplit.variables.n_components import on_log_scale, whole_part
 from pymc_dpsplit.variables.ownership import dependents_of
 
+# As many clusters as any start has, see `moves.start`.
+_MOST_STARTED = 50
+
 
 class ConcentrationPrior:
     """Log density of a variable behind a law of partitions, given all others outside a mixture.
@@ -91,10 +94,26 @@ class ConcentrationPrior:
         """Return the log density of the number that is moved if all values are equally likely."""
         return number if self.is_count else 0.0
 
+    def with_many(self, point: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Return a point with as many components as any start has clusters, if possible.
+
+        Beside as many clusters as there are components no cluster can be opened, and the likeliest
+        number of components is that of the clusters if there are many observations.  So a search
+        that began with few would keep few.
+        """
+        raised = dict(point)
+        if self.is_count:
+            prior = self.given(point)
+            for number in range(_MOST_STARTED, int(point[self.value_name]), -1):
+                if np.isfinite(prior(math.log(number + 0.5))[0]):
+                    raised[self.value_name] = np.asarray(number, self._dtype)
+                    break
+        return raised
+
     @property
     def moved_by_kernels(self) -> list[Variable]:
-        """Value variables that kernels move after every iteration: one or none."""
-        return [] if self._for_kernels is None else [self._in_point]
+        """Value variables that kernels move, and that are not the mixture's own: one or none."""
+        return [] if self._for_kernels is None or self.is_count else [self._in_point]
 
     @cached_property
     def _function(self) -> Any:
