@@ -276,16 +276,14 @@ class DPSplitMerge(BlockedStep):
         point : dict
         stats : list of one dict
         """
-        began, is_search = time.perf_counter(), self._form() == sampler.GREEDY
-        point = for_a_search(self._concentrations, point) if is_search else point
+        began, early = time.perf_counter(), self._form() == sampler.GREEDY
+        point = for_a_search(self._concentrations, point) if early else point
         conditioning = self._evaluator.read(point)
         if not self._evaluator.rows_are_fixed:
             self._centre(column_means(conditioning.rows))
         target = self._target_of(conditioning)
         state = self._chain_state(target, conditioning, point)
-        strength = strength_prior(
-            self._concentrations, point, conditioning.law, self.rng, is_search
-        )
+        strength = strength_prior(self._concentrations, point, conditioning.law, self.rng, early)
         schedule = self._scheduled(target, state)._replace(strength=strength)
         state, counts = sampler.advance(
             self._form(), target, state, self.rng, schedule, self._threads()
