@@ -73,7 +73,7 @@ def _galaxies() -> Iterator[Row]:
     numbers = np.arange(31)
     uniform = stats.randint(1, 31).pmf(numbers)
     found = sampled_numbers(rows, hyperparameters, lambda: pm.DiscreteUniform.dist(1, 30))
-    control = draw_numbers(rows, hyperparameters, _GAMMA, uniform, 400_000, 1)
+    control = draw_numbers(rows, hyperparameters, _GAMMA, uniform, 200_000, 1)
     for name, ours, theirs in zip(("clusters", "components"), found, control, strict=True):
         own, other = (
             np.bincount(np.ravel(of), minlength=83) / np.size(of) for of in (ours, theirs)

@@ -39,21 +39,30 @@ def test_control_has_the_enumerated_posterior() -> None:
     assert count_test(n_components, exact.sum(1)) > LEVEL
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("gamma", [1.0, pytest.param(0.5, marks=pytest.mark.control)])
-def test_galaxies_are_as_in_the_control(gamma: float) -> None:
-    rows, _ = DATA_SETS["galaxies"].load()
+@pytest.fixture(scope="module")
+def numbers() -> dict[str, np.ndarray]:
+    """Draws of the numbers of clusters and of components of galaxies."""
     with pm.Model():
         prior, normal = pm.DiscreteUniform.dist(1, 30), dps.Normal(*_HYPERPARAMETERS)
-        dps.MFMixture("x", 1.0, normal, n_components=prior, observed=rows.ravel())
+        dps.MFMixture("x", 1.0, normal, n_components=prior, observed=galaxies())
         idata = pm.sample(
             1500, tune=500, chains=4, cores=1, random_seed=3, progressbar=False,
             compute_convergence_checks=False,
         )  # fmt: skip
-    long = draw_numbers(rows.ravel(), _HYPERPARAMETERS, gamma, _PRIOR, 400_000, 1)
+    posterior = idata["posterior"]
+    return {name: posterior[f"x_n_{name}"].to_numpy() for name in ("clusters", "components")}
+
+
+def galaxies() -> np.ndarray:
+    return DATA_SETS["galaxies"].load()[0].ravel()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("gamma", [1.0, pytest.param(0.5, marks=pytest.mark.control)])
+def test_galaxies_are_as_in_the_control(gamma: float, numbers: dict[str, np.ndarray]) -> None:
+    long = draw_numbers(galaxies(), _HYPERPARAMETERS, gamma, _PRIOR, 200_000, 1)
     p_values = []
     for name, control in zip(("clusters", "components"), long, strict=True):
         law = np.bincount(control, minlength=83) / len(control)
-        found = np.minimum(idata["posterior"][f"x_n_{name}"].to_numpy(), 82)
-        p_values.append(count_test(found, law))
+        p_values.append(count_test(np.minimum(numbers[name], 82), law))
     assert (min(p_values) > LEVEL) == (gamma == 1.0)
