@@ -10,6 +10,7 @@ the package, which moves M and never sums over it.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -38,7 +39,11 @@ def coefficients(prior: np.ndarray, gamma: float, n_obs: int) -> np.ndarray:
     return np.where((m >= np.maximum(k, 1)) & (prior[:, None] > 0), terms, -np.inf)
 
 
-@njit
+def _compiled(function: Any) -> Any:
+    return njit(function)
+
+
+@_compiled
 def _log_predictive(
     x: float,
     n: float,
@@ -63,7 +68,7 @@ def _log_predictive(
     return constant - 0.5 * (df + 1.0) * math.log1p((x - mu) ** 2 / (df * scale))
 
 
-@njit
+@_compiled
 def _sweep(
     rows: np.ndarray,
     labels: np.ndarray,

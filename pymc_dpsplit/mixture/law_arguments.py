@@ -199,8 +199,8 @@ def _check_prior_of_components(prior: Any, model: Model) -> None:
         raise ValueError(
             f"n_components is not a single whole number; give a distribution such as {_PRIORS}."
         )
-    known: Any = model.basic_RVs
-    given = {rv: rv.type() for rv in ancestors([prior], blockers=known) if rv in known}
+    variables: Any = model.basic_RVs
+    given = {rv: rv.type() for rv in ancestors([prior], blockers=variables) if rv in variables}
     try:
         log_prior = logp(clone_replace(prior, given), pt.constant(_TOO_FEW), warn_rvs=False)
     except (AttributeError, NotImplementedError, RuntimeError, ValueError):
