@@ -169,8 +169,8 @@ def test_search_finds_clusters_beyond_the_initial_number_of_components() -> None
         far = dps.Normal(60.0, 0.001, 2.0, 1.0)
         dps.MFMixture("x", 1.0, far, n_components=pm.Geometric.dist(0.5), observed=rows)
         assert int(model.initial_point()["x_n_components"]) == 2
-        idata = pm.sample(**FEW)
-    assert (idata["posterior"]["x_n_clusters"] == 7).mean() > 0.8
+        idata = pm.sample(**FEW | {"tune": 400})
+    assert (idata["posterior"]["x_n_clusters"].to_numpy() >= 6).all()
 
 
 # --- what reads a trace -------------------------------------------------------------------
