@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pymc_dpsplit.finite.finite_mixture import finite_mixture
     from pymc_dpsplit.mixture.dp_mixture import DPMixture
     from pymc_dpsplit.mixture.finite_dirichlet import FiniteMixture
+    from pymc_dpsplit.mixture.mfm_mixture import MFMixture
     from pymc_dpsplit.posterior.comparison.compare_samplers import compare_samplers
     from pymc_dpsplit.posterior.density.density import density
     from pymc_dpsplit.posterior.description.describe_clusters import describe_clusters
@@ -83,6 +84,7 @@ __all__ = [
     "HDPTopicsStep",
     "InverseGamma",
     "LinearRegression",
+    "MFMixture",
     "Multinomial",
     "MvNormal",
     "MvNormalKnownCov",
@@ -145,6 +147,7 @@ _MODULE_OF = {
     "HDPTopicsStep": "topic_model.step",
     "InverseGamma": "components.inverse_gamma",
     "LinearRegression": "components.linear_regression.family",
+    "MFMixture": "mixture.mfm_mixture",
     "Multinomial": "components.multinomial",
     "MvNormal": "components.mv_normal.family",
     "MvNormalKnownCov": "components.mv_normal_known_cov",

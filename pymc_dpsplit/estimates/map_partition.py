@@ -114,7 +114,7 @@ def find_map(
     alpha : float or sequence of float, optional
         Concentration that replaces the model's; of several values, the one with the highest
         `log_joint` is returned.  By default the model's concentration is used: a number as it is,
-        a variable at its mode, jointly with the partition.
+        a variable at its mode, jointly with the partition, as is a number of components.
     n_restarts : int
         Number of restarts.  The first starts from one cluster and visits the observations in
         order; the others have a random start and a random order.
@@ -296,8 +296,11 @@ def _problem_of(
     concentration = concentration_prior(mixture, model, point)
     if concentration is None:
         return _Problem(mixture, values, shift, target)
-    value = float(point[concentration.value_name])
-    return _Problem(mixture, values, shift, target, concentration.given(point), value)
+    prior = concentration.given(point)
+    value = concentration.number_of(concentration.with_many(point), rng)
+    if concentration.is_count:
+        target = target._replace(law=prior(value)[1])
+    return _Problem(mixture, values, shift, target, prior, value)
 
 
 def _starts(

@@ -108,6 +108,8 @@ def declare_mixture(
     op = RandomMeasure(target, bare, n_obs, n_features, n_kept, *form)
     measure = op.make_node(_new_rng(), *law.numbers, *hyperparameters).outputs[1:]
     add_names(data_dims, names, model)
+    if law.component_count is not None:
+        model.register_rv(law.component_count, f"{name}_n_components")
     _register_measure(name, measure, data_dims, model)
     occupied = measure[: op.n_measure]
     given = [*law.numbers, *occupied, *hyperparameters]
@@ -194,6 +196,7 @@ def _check_names(
     roles = [*ROLES, *component.parameters]
     roles += ["labels"] * data.is_labelled + ["unobserved"] * bool(len(data.initial_values))
     roles += ["log_weights"] * law.discount_varies
+    roles += ["n_components"] * (law.component_count is not None)
     for suffix in ("", *(f"_{role}" for role in roles)):
         if model.named_vars.tree_contains(model.name_for(name + suffix)):
             raise ValueError(

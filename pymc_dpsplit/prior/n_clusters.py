@@ -7,6 +7,7 @@ import xarray as xr
 
 from pymc_dpsplit.prior.clusters_law import laws_at
 from pymc_dpsplit.prior.clusters_with_discount import laws_with_discounts
+from pymc_dpsplit.prior.finite_components import law_of_finite
 from pymc_dpsplit.prior.gamma_prior import GammaPrior
 from pymc_dpsplit.prior.quadrature import nodes_of
 
@@ -17,19 +18,31 @@ _MOST, _MOST_WITH_DISCOUNT = 10**8, 10**6
 _MOST_LAWS, _NEGLIGIBLE = 50, 1e-25
 
 
-def prior_n_clusters(alpha: Any, n: int, *, discount: float = 0.0) -> xr.DataArray:
+def prior_n_clusters(
+    alpha: Any = None,
+    n: Any = None,
+    *,
+    discount: float = 0.0,
+    gamma: Any = None,
+    n_components: Any = None,
+) -> xr.DataArray:
     """Compute the prior distribution of the number of clusters among n observations.
 
     Parameters
     ----------
     alpha : number, array-like, frozen distribution or GammaPrior
-        Concentration: a known value, draws of it in any shape, a continuous distribution of
-        ``scipy.stats``, or the result of `elicit_alpha`.  The result is averaged over draws or
-        the distribution.
+        Concentration of a process: a known value, draws of it in any shape, a continuous
+        distribution of ``scipy.stats``, or the result of `elicit_alpha`.  The result is averaged
+        over draws or the distribution.
     n : int
         Number of observations.
     discount : float
         Discount of a Pitman-Yor process, from 0 to below 1.
+    gamma : number
+        In place of `alpha`: parameter of the Dirichlet distribution of a finite mixture.
+    n_components : int, array-like or frozen distribution
+        With `gamma`: the number of components, draws of it, or a discrete distribution of
+        ``scipy.stats``, for a `FiniteMixture` or an `MFMixture`.
 
     Returns
     -------
@@ -40,7 +53,8 @@ def prior_n_clusters(alpha: Any, n: int, *, discount: float = 0.0) -> xr.DataArr
     ------
     ValueError
         If `alpha` is not positive and finite, or above minus the discount, if `n` is not a whole
-        number of at least 1, or if `discount` is out of range.
+        number of at least 1, if another argument is out of range, or if both `alpha` and `gamma`
+        are given.
 
     Notes
     -----
@@ -54,7 +68,7 @@ def prior_n_clusters(alpha: Any, n: int, *, discount: float = 0.0) -> xr.DataArr
 
     References
     ----------
-    .. [1] docs/method.md, eqs. (11.5) to (11.7), and (14.8).
+    .. [1] docs/method.md, eqs. (11.5) to (11.7), (14.8) and (14.11).
 
     Examples
     --------
@@ -71,8 +85,19 @@ def prior_n_clusters(alpha: Any, n: int, *, discount: float = 0.0) -> xr.DataArr
     >>> law = dps.prior_n_clusters(1.0, 300, discount=0.25)
     >>> float((law * law["n_clusters"]).sum().round(2))
     14.38
+    >>> prior = stats.poisson(3, loc=1)
+    >>> law = dps.prior_n_clusters(n=300, gamma=1.0, n_components=prior)
+    >>> float((law * law["n_clusters"]).sum().round(2))
+    3.95
     """
     n = checked_n(n)
+    if gamma is not None or n_components is not None:
+        if alpha is not None or discount != 0.0:
+            raise ValueError(
+                "gamma or n_components is given beside alpha or discount, which are of processes; "
+                "give gamma and n_components, or alpha and discount."
+            )
+        return _as_array(law_of_finite(gamma, n_components, n))
     share = checked_discount(discount, n)
     alphas, weights = _nodes(alpha, share)
     return _as_array(_averaged(alphas, weights, n, share))

@@ -26,12 +26,28 @@ def strength_prior(
     concentrations: Sequence[ConcentrationPrior],
     point: Mapping[str, np.ndarray],
     law: PartitionLaw,
+    rng: np.random.Generator,
+    is_search: bool = False,
 ) -> StrengthPrior:
-    """Return what kernels need to update the strength; `fixed_strength` if they do not."""
+    """Return what kernels need to update the strength; `fixed_strength` if they do not.
+
+    In a greedy draw they do not update a number of components, see `for_a_search`.
+    """
     for concentration in concentrations:
+        if concentration.is_count and is_search:
+            break
         if not concentration.moves_discount:
-            return concentration.strength_prior(point, law.strength)
+            return concentration.strength_prior(point, law.strength, rng)
     return fixed_strength()
+
+
+def for_a_search(
+    concentrations: Sequence[ConcentrationPrior], point: dict[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    """Return the point from which a greedy draw starts, with many components if M is moved."""
+    for concentration in concentrations:
+        point = concentration.with_many(point) if concentration.is_count else point
+    return point
 
 
 def moved_by_kernels(concentrations: Sequence[ConcentrationPrior]) -> list[Variable]:
@@ -79,11 +95,11 @@ def move_concentrations(
     for concentration in concentrations:
         name = concentration.value_name
         if strength.address != 0 and not concentration.moves_discount:
-            value = float(strength.present[0])
+            number = float(strength.present[0])
         else:
             there = {**point, **moved}
-            target, value = _moved(concentration, there, target, state, rng)
-        moved[name] = np.asarray(value, point[name].dtype)
+            target, number = _moved(concentration, there, target, state, rng)
+        moved[name] = concentration.value_of(number)
     return target, moved
 
 
@@ -94,7 +110,7 @@ def _moved(
     state: ChainState,
     rng: np.random.Generator,
 ) -> tuple[Target, float]:
-    """Slice-sample a variable from its conditional, eq. (8.6) and (14.6)."""
+    """Slice-sample a variable from its conditional, eq. (8.6), (14.6) and (14.10)."""
     prior, sizes = concentration.given(point), state.stats[:, 0]
 
     def log_partition(law: PartitionLaw) -> float:
@@ -102,11 +118,11 @@ def _moved(
             return float(log_probability(law, sizes))
         return float(log_number_factor(law, len(sizes), state.n_observations))
 
-    def log_density(value: float) -> float:
-        log_prior, law = prior(value)
+    def log_density(number: float) -> float:
+        log_prior, law = prior(number)
         if not (np.isfinite(log_prior) and is_possible(law)):
             return -np.inf
-        return log_prior + log_partition(law)
+        return log_prior + concentration.log_volume(number) + log_partition(law)
 
-    value = slice_draw(log_density, float(point[concentration.value_name]), 1.0, rng)
-    return target._replace(law=prior(value)[1]), value
+    number = slice_draw(log_density, concentration.number_of(point, rng), 1.0, rng)
+    return target._replace(law=prior(number)[1]), number

@@ -22,6 +22,7 @@ from pymc_dpsplit.kernels.threads import new_pool
 from pymc_dpsplit.step.chain_memory import DPSplitMergeState
 from pymc_dpsplit.step.chain_start import first_state
 from pymc_dpsplit.step.concentration_move import (
+    for_a_search,
     move_concentrations,
     moved_by_kernels,
     strength_prior,
@@ -291,10 +292,11 @@ class DPSplitMerge(BlockedStep):
         point : dict
         stats : list of one dict
         """
-        began = time.perf_counter()
+        began, early = time.perf_counter(), self._form() == sampler.GREEDY
+        point = for_a_search(self._concentrations, point) if early else point
         conditioning, target = self._read(point)
         state = self._chain_state(target, conditioning, point)
-        strength = strength_prior(self._concentrations, point, conditioning.law)
+        strength = strength_prior(self._concentrations, point, conditioning.law, self.rng, early)
         schedule = self._scheduled(target, state)._replace(strength=strength)
         state, counts = sampler.advance(
             self._form(), target, state, self.rng, schedule, self._threads()

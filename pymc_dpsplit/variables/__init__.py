@@ -18,6 +18,7 @@ from pymc_dpsplit.variables.lookup import (
 )
 from pymc_dpsplit.variables.measure import RandomMeasure
 from pymc_dpsplit.variables.missing import MissingEntries
+from pymc_dpsplit.variables.n_components import number_of_components
 from pymc_dpsplit.variables.ownership import mixtures_of, refuse_dependents
 from pymc_dpsplit.variables.rows import MixtureRows
 
@@ -36,6 +37,7 @@ __all__ = [
     "is_owned",
     "mixtures_of",
     "model_of_context",
+    "number_of_components",
     "refuse_dependents",
     "refuse_impossible",
     "refuse_initial_values",

@@ -1,5 +1,6 @@
 """Conditional priors of strength and discount of a mixture given the rest of the model."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -15,7 +16,11 @@ from pymc_dpsplit.moves.strength import StrengthPrior, fixed_strength
 from pymc_dpsplit.variables.density_by_address import DensityByAddress, density_by_address
 from pymc_dpsplit.variables.fixed_values import FixedValues
 from pymc_dpsplit.variables.lookup import MixtureVariables, find_mixtures
+from pymc_dpsplit.variables.n_components import on_log_scale, whole_part
 from pymc_dpsplit.variables.ownership import dependents_of
+
+# As many clusters as any start has, see `moves.start`.
+_MOST_STARTED = 50
 
 
 class ConcentrationPrior:
@@ -41,6 +46,8 @@ class ConcentrationPrior:
         Name of its value in a point.
     moves_discount : bool
         Whether the discount depends on the variable.
+    is_count : bool
+        Whether the variable is a number of components.
     """
 
     def __init__(
@@ -56,30 +63,70 @@ class ConcentrationPrior:
         others = [rv for rv in dependents_of(root, model) if rv not in own]
         discount, strength = model.replace_rvs_by_values([*law])
         log_prior = model.logp(vars=[root, *others])
-        self._outputs = [log_prior, discount, strength]
+        self.is_count = not value.type.dtype.startswith("float")
         self.moves_discount = root in _above([law[0]], model)
-        self.value_name, self._value, self._dtype = str(value.name), value, value.type.dtype
+        self.value_name, self._in_point, self._dtype = str(value.name), value, value.type.dtype
         self._fixed = FixedValues(model, [value], point)
+        self._outputs: list[Any] = [log_prior, discount, strength]
+        self._moved: Any = value
+        if self.is_count:
+            self._moved, self._outputs = on_log_scale(value, self._outputs)
         self._for_kernels: DensityByAddress | None = None
         if for_kernels and not others and not self.moves_discount:
-            outputs = [log_prior, strength]
-            self._for_kernels = density_by_address(outputs, value, model, point)
+            log_density = self._outputs[0] + self._moved if self.is_count else self._outputs[0]
+            outputs = [log_density, self._outputs[2]]
+            self._for_kernels = density_by_address(outputs, self._moved, model, point)
+
+    def number_of(self, point: Mapping[str, np.ndarray], rng: np.random.Generator) -> float:
+        """Return the number that is moved, at a point.
+
+        It is the value of the variable, except that a number of components M is moved as log(M + U)
+        with U uniform.
+        """
+        value = float(point[self.value_name])
+        return math.log(value + rng.random()) if self.is_count else value
+
+    def value_of(self, number: float) -> np.ndarray:
+        """Return the value in a point, given the number that is moved."""
+        return np.asarray(whole_part(number) if self.is_count else number, self._dtype)
+
+    def log_volume(self, number: float) -> float:
+        """Return the log density of the number that is moved if all values are equally likely."""
+        return number if self.is_count else 0.0
+
+    def with_many(self, point: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Return a point with as many components as any start has clusters, if possible.
+
+        Beside as many clusters as there are components no cluster can be opened, and the likeliest
+        number of components is that of the clusters if there are many observations.  So a search
+        that began with few would keep few.
+        """
+        raised = dict(point)
+        if self.is_count:
+            prior = self.given(point)
+            for number in range(_MOST_STARTED, int(point[self.value_name]), -1):
+                if np.isfinite(prior(math.log(number + 0.5))[0]):
+                    raised[self.value_name] = np.asarray(number, self._dtype)
+                    break
+        return raised
 
     @property
     def moved_by_kernels(self) -> list[Variable]:
-        """Value variables that kernels move after every iteration: one or none."""
-        return [] if self._for_kernels is None else [self._value]
+        """Value variables that kernels move, and that are not the mixture's own: one or none."""
+        return [] if self._for_kernels is None or self.is_count else [self._in_point]
 
     @cached_property
     def _function(self) -> Any:
         outputs = self._fixed.replace(self._outputs)
-        return compile_function([self._value], outputs, on_unused_input="ignore")
+        return compile_function([self._moved], outputs, on_unused_input="ignore")
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the function, which is compiled again when it is needed."""
         return {name: value for name, value in self.__dict__.items() if name != "_function"}
 
-    def strength_prior(self, point: Mapping[str, np.ndarray], strength: float) -> StrengthPrior:
+    def strength_prior(
+        self, point: Mapping[str, np.ndarray], strength: float, rng: np.random.Generator
+    ) -> StrengthPrior:
         """Return what kernels need to move the strength themselves, others fixed at `point`.
 
         Parameters
@@ -88,6 +135,7 @@ class ConcentrationPrior:
             Point of the model.
         strength : float
             That at this point.
+        rng : numpy.random.Generator
 
         Returns
         -------
@@ -97,13 +145,13 @@ class ConcentrationPrior:
         """
         if self._for_kernels is None:
             return fixed_strength()
-        present = np.array([point[self.value_name], strength], dtype=np.float64)
+        present = np.array([self.number_of(point, rng), strength])
         return StrengthPrior(self._for_kernels.address, self._for_kernels.others_at(point), present)
 
     def given(
         self, point: Mapping[str, np.ndarray]
     ) -> Callable[[float], tuple[float, PartitionLaw]]:
-        """Return a function from the value to log density and law, others fixed at `point`.
+        """Return a function from the number that is moved to prior and law, others as in `point`.
 
         Parameters
         ----------
@@ -113,12 +161,13 @@ class ConcentrationPrior:
         Returns
         -------
         callable
-            From float to a tuple (log density, law); the law may be impossible.
+            From float to a tuple (log density of the value, law); the law may be impossible.
         """
         self._fixed.set(point)
+        dtype = self._moved.type.dtype
 
-        def evaluate(value: float) -> tuple[float, PartitionLaw]:
-            log_density, discount, strength = self._function(np.asarray(value, self._dtype))
+        def evaluate(number: float) -> tuple[float, PartitionLaw]:
+            log_density, discount, strength = self._function(np.asarray(number, dtype))
             return float(log_density), PartitionLaw(float(discount), float(strength))
 
         return evaluate
@@ -127,7 +176,7 @@ class ConcentrationPrior:
 def concentration_prior(
     mixture: MixtureVariables, model: Model, point: Mapping[str, np.ndarray]
 ) -> ConcentrationPrior | None:
-    """Return the prior of the law, if it depends on a single scalar variable.
+    """Return the prior of the law, if it depends on a single scalar variable or is that of an MFM.
 
     Parameters
     ----------
@@ -139,9 +188,12 @@ def concentration_prior(
     Returns
     -------
     ConcentrationPrior or None
-        None if strength and discount are numbers, if they depend on several variables or on a
-        discrete one, or if the mixture depends on the variable in another way.
+        That of the number of components, if this is a variable.  None if strength and discount are
+        numbers, if they depend on several variables or on a discrete one, or if the mixture depends
+        on the variable in another way.
     """
+    if mixture.n_components is not None:
+        return _prior(mixture, model, mixture.n_components, point)
     roots = _roots(mixture, model)
     every = _above(mixture.law, model).intersection(model.free_RVs)
     if len(roots) != 1 or every != {*roots}:
@@ -188,9 +240,12 @@ def _prior(
 
 
 def _roots(mixture: MixtureVariables, model: Model) -> list[Variable]:
-    """Return the scalar variables that determine strength and discount, one each at most."""
+    """Return the scalar variables that determine strength and discount, one each at most.
+
+    The first one is the number of components, if that is a variable.
+    """
     elsewhere = _above([*mixture.hyperparameters.values(), mixture.data], model)
-    found: list[Variable] = []
+    found: list[Variable] = [of for of in (mixture.n_components,) if of is not None]
     for number in (mixture.strength, mixture.discount):
         above = _above([number], model) - set(mixture.owned)
         roots = [rv for rv in model.free_RVs if rv in above]

@@ -10,6 +10,7 @@ from pytensor.graph.basic import Variable
 
 from pymc_dpsplit.components.arguments import array_of, as_floats, as_numbers, shown, with_remedy
 from pymc_dpsplit.variables.lookup import MixtureVariables, find_mixtures
+from pymc_dpsplit.variables.n_components import MOST_COMPONENTS
 
 # What PyMC takes in place of numbers.
 _STRATEGIES = ("support_point", "prior")
@@ -84,16 +85,19 @@ def _refuse_own(mixture: MixtureVariables, rv: Any, name: str, value: Any) -> No
         shape = "a single number" if not wanted else f"an array of shape {wanted}"
         raise ValueError(f"{named} has shape {array.shape}; give {shape}.")
     role = next((role for role, of in mixture.measure.items() if of is rv), "rows")
+    role = "n_components" if rv is mixture.n_components else role
     if role in mixture.component.parameters:
         return  # they say nothing of where a chain starts, and rows without a cluster are NaN
     as_floats(named, value)
-    is_whole = role in ("n_clusters", "labels")
+    is_whole = role in ("n_clusters", "labels", "n_components")
     if is_whole and (array != np.floor(array)).any():
         raise ValueError(f"{named}={shown(value)} is not whole; give integers.")
     if role == "labels":
         mixture.refuse_labels(array)
     if role in ("n_clusters", "weights") and (array < 0).any():
         raise ValueError(f"{named}={shown(value)} is negative; give numbers from 0.")
+    if role == "n_components" and not 1 <= array <= MOST_COMPONENTS:
+        raise ValueError(f"{named}={shown(value)} is no number of components; give one from 1.")
     if role == "n_clusters" and array > np.iinfo(np.int64).max:
         raise ValueError(f"{named}={shown(value)} is too large; give the number of clusters.")
     if role == "new_weight" and not is_transformed_name(name) and not 0 < array <= 1:

@@ -23,6 +23,7 @@ from pymc_dpsplit.variables.measure import (
     pad_rows,
 )
 from pymc_dpsplit.variables.missing import MissingEntries
+from pymc_dpsplit.variables.n_components import NumberOfComponents
 from pymc_dpsplit.variables.rows import MixtureRows, centred_rows
 
 # By how much the weights of a draw may miss one: traces may have been stored in float32.
@@ -60,6 +61,8 @@ class MixtureVariables:
         entries filled in, less their mean; an expression if these are variables.
     n_features : int
         Number of features D of an observation.
+    n_components : TensorVariable, optional
+        Number of components, if it is a variable of the mixture.
     """
 
     name: str
@@ -74,11 +77,13 @@ class MixtureVariables:
     unobserved: Variable | None
     data: Variable
     n_features: int
+    n_components: Variable | None = None
 
     @property
     def owned(self) -> list[Variable]:
         """Return the free variables that the step moves."""
-        return [*self.measure.values(), *([] if self.unobserved is None else [self.unobserved])]
+        others = self.unobserved, self.n_components
+        return [*self.measure.values(), *(of for of in others if of is not None)]
 
     @property
     def law(self) -> tuple[Variable, Variable]:
@@ -363,4 +368,15 @@ def _variables_of(
         unobserved=unobserved,
         data=centred_rows(value, extra),
         n_features=op.n_features,
+        n_components=_component_count(op.target, strength, model),
     )
+
+
+def _component_count(target: str, strength: Variable, model: Model) -> Variable | None:
+    """Return the variable of the number of components that a strength depends on, if any."""
+    variables: Any = model.free_RVs
+    for rv in ancestors([strength], blockers=variables):
+        op = None if rv.owner is None else rv.owner.op
+        if isinstance(op, NumberOfComponents) and op.target == target and rv in variables:
+            return rv
+    return None

@@ -1,4 +1,4 @@
-"""Pitman-Yor processes and finite mixtures as users declare them, through `pm.sample`.
+"""Pitman-Yor processes, finite mixtures and MFMs as users declare them, through `pm.sample`.
 
 The joint law of the partition and of what determines its law is enumerated, strength and discount
 on grids; the law of each partition is that of its definition (`tests.support.partition_laws`), not
@@ -30,6 +30,8 @@ from tests.support.shared_labels import keeps_together
 from tests.support.statistics import LEVEL, combine, mean_test
 
 N = 5
+# Of the geometric prior of the number of components.
+_SUCCESS = 0.3
 _ALPHA, _DISCOUNT = stats.gamma(2.0, scale=1.0), stats.beta(2.0, 3.0)
 
 
@@ -61,7 +63,18 @@ def components(n_components: int) -> Callable[..., Any]:
     return declare
 
 
+def numbers_grid(n_nodes: int = 60) -> Grid:
+    """The numbers of components with their prior, which is negligible beyond."""
+    numbers = np.arange(1, n_nodes + 1)
+    return Grid(numbers, stats.geom(_SUCCESS).logpmf(numbers))
+
+
+def mixture_of_finite(prior: Any, gamma: Any, family: Any, **options: Any) -> Any:
+    return dps.MFMixture("x", gamma, family, n_components=prior, **options)
+
+
 _NOTHING = ("nothing", fixed(0.0))
+_NUMBERS = ("x_n_components", numbers_grid())
 CASES = {
     "Pitman-Yor": Case(
         ("alpha", grid_of(_ALPHA, 40)), ("discount", fixed(0.3)), pitman_yor, seated
@@ -78,9 +91,20 @@ CASES = {
     "finite, gamma known": Case(
         ("gamma", fixed(0.7)), _NOTHING, components(4), lambda gamma, _: assigned(gamma, 4)
     ),
+    "MFM": Case(
+        _NUMBERS, ("gamma", fixed(1.2)), mixture_of_finite, lambda m, gamma: assigned(gamma, m)
+    ),
+    "MFM, gamma too": Case(
+        _NUMBERS,
+        ("gamma", grid_of(_ALPHA, 40)),
+        mixture_of_finite,
+        lambda m, gamma: assigned(gamma, m),
+    ),
 }
 
-_QUICK = ("Pitman-Yor, discount too", "finite")
+_QUICK = ("Pitman-Yor, discount too", "finite", "MFM")
+# With a variable that NUTS can move.
+_BY_NUTS = ("Pitman-Yor, discount too", "finite")
 
 
 def rows_of(family: str) -> np.ndarray:
@@ -108,6 +132,8 @@ def exact_joint(name: str, family: str) -> np.ndarray:
 def declared(name: str, grid: Grid) -> Any:
     if len(grid.nodes) == 1:
         return grid.nodes[0]
+    if name == "x_n_components":
+        return pm.Geometric.dist(_SUCCESS)
     return pm.Beta(name, 2.0, 3.0) if name == "discount" else pm.Gamma(name, 2.0, 1.0)
 
 
@@ -141,7 +167,7 @@ def test_law_is_exact(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["Pitman-Yor", "finite"])
+@pytest.mark.parametrize("name", ["Pitman-Yor", "finite", "MFM"])
 def test_law_is_exact_with_the_collapsed_kernel(name: str) -> None:
     assert p_value(name, kernel="collapsed") > LEVEL
 
@@ -154,7 +180,7 @@ def test_law_is_exact_for_vectors(family: str, name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", _QUICK)
+@pytest.mark.parametrize("name", _BY_NUTS)
 def test_terms_that_nuts_sees_are_exact(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # Without the step's own moves NUTS alone moves strength and discount.
     monkeypatch.setattr("pymc_dpsplit.step.dp_split_merge.concentrations_to_move", nothing_to_move)
@@ -169,7 +195,7 @@ def nothing_to_move(*_: Any) -> list[Any]:
 
 # Labels of two rows, and of three.
 _KNOWN = {"two": [4, -1, 4, -1, -1], "three": [0, 1, -1, 0, 0]}
-_WITH_LABELS = ("Pitman-Yor, discount too", "finite")
+_WITH_LABELS = ("Pitman-Yor, discount too", "finite", "MFM, gamma too")
 
 
 @pytest.mark.slow
@@ -234,6 +260,7 @@ def sizes_left_out(law: PartitionLaw, sizes: np.ndarray) -> float:
             "Pitman-Yor, discount too", log_probability, sizes_left_out, marks=pytest.mark.slow
         ),
         ("finite", log_probability, sizes_left_out),
+        pytest.param("MFM", log_number_factor, twice_the_rows, marks=pytest.mark.slow),
     ],
 )
 def test_wrong_move_is_caught(
@@ -250,7 +277,7 @@ def test_wrong_move_is_caught(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["finite, gamma known", "negative strength"])
+@pytest.mark.parametrize("name", ["finite, gamma known", "negative strength", "MFM"])
 def test_labels_redrawn_from_the_trace_have_the_same_law(name: str) -> None:
     """Labels given the stored measure, and forward draws of rows given it."""
     case = CASES[name]

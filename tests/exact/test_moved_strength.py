@@ -64,7 +64,7 @@ def compiled_prior(discount: float = 0.0, less: float = 0.0) -> StrengthPrior:
     point = model.initial_point()
     prior = concentration_prior(find_mixtures(model)["x"], model, point)
     assert prior is not None
-    return prior.strength_prior(point, 1.0 - less)
+    return prior.strength_prior(point, 1.0 - less, np.random.default_rng(0))
 
 
 def p_value(rng: np.random.Generator, n_obs: float) -> float:

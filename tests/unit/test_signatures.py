@@ -33,6 +33,7 @@ OTHERS = {
     "DPMixture",
     "FiniteMixture",
     "HDPTopics",
+    "MFMixture",
     "compare_samplers",
     "dp_means",
     "dp_means_penalty",

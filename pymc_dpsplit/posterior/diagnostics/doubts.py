@@ -84,11 +84,14 @@ def _doubts_of_number(posterior: xr.Dataset, mixture: MixtureVariables, n_obs: i
     tail = float(law.sel(n_clusters=slice(int(found), None)).sum())
     if found < _MANY_TIMES * mode or tail > _IMPROBABLE:
         return []
+    what, function = "alpha", "elicit_alpha"
+    if mixture.is_finite:
+        what, function = "the number of components", "prior_n_clusters"
     return [
-        f"{found:.0f} clusters, where the prior of alpha expects {mode} (its mode; as many have "
+        f"{found:.0f} clusters, where the prior of {what} expects {mode} (its mode; as many have "
         f"probability {tail:.0e}): the clusters of the family may be too narrow or of the wrong "
-        "shape for groups of these data; try another family or base measure, or give alpha a "
-        "prior that expects more, see elicit_alpha."
+        f"shape for groups of these data; try another family or base measure, or give {what} a "
+        f"prior that expects more, see {function}."
     ]
 
 

@@ -45,7 +45,8 @@ def likelier_partition(
     """Compare one cluster, if most draws have one, with partitions of the rows by k-means.
 
     Log joint densities are given alpha, the hyperparameters and the imputed entries of the last
-    draw with one cluster.  The result is the same for the same trace.
+    draw with one cluster; for an `MFMixture` given as many components as a partition needs.  The
+    result is the same for the same trace.
 
     Parameters
     ----------
@@ -78,10 +79,14 @@ def likelier_partition(
     prior = component.prior(conditioning.values, shift)
     if not moves_of(prior).is_conjugate:
         return None
-    law = conditioning.law
-    target = Target(prior, component.arranged(rows), law)
     mean, variance = moments_of(rows)
-    partitions = provisional_partitions((rows - mean) / np.sqrt(variance))
+    partitions = list(provisional_partitions((rows - mean) / np.sqrt(variance)))
+    law = conditioning.law
+    if mixture.n_components is not None:
+        # One cluster leaves few components; all are compared with as many as any of them needs.
+        most = max(int(labels.max()) + 1 for labels in partitions)
+        law = law._replace(strength=max(law.strength, -law.discount * most))
+    target = Target(prior, component.arranged(rows), law)
     states = (resume(target, labels).stats for labels in partitions)
     found = [LikelierPartition(len(stats), float(log_joint(target, stats))) for stats in states]
     best = max(found, key=lambda of: of.gain)

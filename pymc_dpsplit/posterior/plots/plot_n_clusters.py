@@ -96,7 +96,7 @@ def plot_n_clusters(
     return ax
 
 
-def plot_prior_n_clusters(alpha: Any, n: int, *, ax: Any = None) -> Any:
+def plot_prior_n_clusters(alpha: Any = None, n: Any = None, *, ax: Any = None, **law: Any) -> Any:
     """Plot the prior probability of each number of clusters among n observations.
 
     Parameters
@@ -107,6 +107,8 @@ def plot_prior_n_clusters(alpha: Any, n: int, *, ax: Any = None) -> Any:
         Number of observations.
     ax : matplotlib Axes, optional
         Axes to draw in; by default those of a new figure.
+    **law
+        ``discount``, or ``gamma`` and ``n_components``, as for `prior_n_clusters`.
 
     Returns
     -------
@@ -124,10 +126,10 @@ def plot_prior_n_clusters(alpha: Any, n: int, *, ax: Any = None) -> Any:
     >>> ax.get_xlabel()
     'number of clusters among 300'
     """
-    law = prior_n_clusters(alpha, n)
+    prior = prior_n_clusters(alpha, n, **law)
     ax = axes_or_new(ax)
-    _draw_law(law, ax, 1, label="prior")
-    mean = float((law * law["n_clusters"]).sum())
+    _draw_law(prior, ax, 1, label="prior")
+    mean = float((prior * prior["n_clusters"]).sum())
     ax.axvline(mean, color="k", linestyle=":", label=f"mean {mean:.3g}")
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set(xlabel=f"number of clusters among {n}", ylabel="prior probability")
