@@ -108,9 +108,7 @@ def declare_mixture(
     op = RandomMeasure(target, bare, n_obs, n_features, n_kept, *form)
     measure = op.make_node(_new_rng(), *law.numbers, *hyperparameters).outputs[1:]
     add_names(data_dims, names, model)
-    if law.component_count is not None:
-        model.register_rv(law.component_count, f"{name}_n_components")
-    _register_measure(name, measure, data_dims, model)
+    _register_measure(name, measure, law, data_dims, model)
     occupied = measure[: op.n_measure]
     given = [*law.numbers, *occupied, *hyperparameters]
     extra = _extras(name, data, measure, given, bare, data_dims, model)
@@ -213,9 +211,15 @@ def _check_names(
 
 
 def _register_measure(
-    name: str, measure: Sequence[Variable], data_dims: tuple[str, ...] | None, model: Model
+    name: str,
+    measure: Sequence[Variable],
+    law: DeclaredLaw,
+    data_dims: tuple[str, ...] | None,
+    model: Model,
 ) -> None:
-    """Register each output of the random measure as a free variable of the model."""
+    """Register the outputs of the random measure, and a random number of components."""
+    if law.component_count is not None:
+        model.register_rv(law.component_count, f"{name}_n_components")
     op: RandomMeasure = measure[0].owner.op
     cluster = f"{op.target}_cluster"
     model.add_coord(cluster, range(op.max_clusters))
