@@ -66,6 +66,10 @@ def MFMixture(  # noqa: N802  (used like the distributions of PyMC)
     The beta-negative-binomial distribution of [2]_ is a negative binomial one whose probability has
     a beta prior: ``1 + pm.NegativeBinomial.dist(n=1, p=pm.Beta("p", 4, 3))`` is BNB(1, 4, 3).
 
+    In thousands of rows a chain rarely changes its number of clusters once it has found some: given
+    K clusters, more components than K are improbable, and without one no cluster can split.
+    Compare chains from several starts, or use `DPMixture`; see docs/decisions/0051.
+
     If `gamma` is a variable, the model also has ``{name}_log_weights``, see `FiniteMixture`.
 
     References
