@@ -17,6 +17,7 @@ from pymc_dpsplit.moves.conjugate import CONJUGATE
 from pymc_dpsplit.moves.family_moves import FamilyMoves, KernelForm
 from pymc_dpsplit.moves.measure import draw_measure, no_atoms
 from pymc_dpsplit.moves.nonconjugate.iterations import NONCONJUGATE
+from pymc_dpsplit.moves.partition import entropy, log_joint
 from pymc_dpsplit.moves.partition_law import PartitionLaw, breaks_sticks, most_clusters
 from pymc_dpsplit.moves.start import draw_n_start
 from pymc_dpsplit.moves.strength import StrengthPrior, fixed_strength, move_strength
@@ -235,7 +236,8 @@ def begin_to_compile(kernel_name: str, target: Target, rng: np.random.Generator)
         "order": np.empty(0, np.int64),
     }
     if form is not None and form.parts:
-        compile_beside(form.parts, (draw_measure,), arguments)
+        after = cluster_order, draw_measure, log_joint, entropy
+        compile_beside(form.parts, after, arguments)
 
 
 def _has_shared_sweep(law: PartitionLaw, n_obs: int) -> bool:

@@ -115,7 +115,7 @@ def test_functions_without_a_module_are_not_ours(caplog):
 
 @pytest.mark.slow
 @pytest.mark.compiled
-@pytest.mark.parametrize(("which", "n_stages"), [("exact", 5), ("collapsed", 4), ("auto", 4)])
+@pytest.mark.parametrize(("which", "n_stages"), [("exact", 4), ("collapsed", 3), ("auto", 3)])
 def test_every_stage_is_compiled(which, n_stages, tmp_path):
     """The count that users see ends where it says."""
     program = _SCRIPT.replace("    compile_kernels(step, point)", _COUNTED)
