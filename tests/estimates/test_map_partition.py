@@ -15,7 +15,7 @@ from tests.reference import estimates as naive
 from tests.support.datasets import DATASETS
 from tests.support.families import FAMILIES, component_of, dataset_of, target_of, twin_of
 from tests.support.partitions import exact_posterior, partition_index
-from tests.support.quick import over_cases, over_families
+from tests.support.quick import over_cases, over_compiled
 
 ALPHAS = (0.3, 3.0)
 LARGEST = 7  # observations, of which all 877 partitions are tried
@@ -122,7 +122,7 @@ def test_restarts_find_the_highest_of_all_partitions(case):
 
 # From one cluster every climb of these small tables of counts ends on the highest.
 @pytest.mark.control
-@pytest.mark.parametrize("name", over_families(name for name in FAMILIES if name != "Multinomial"))
+@pytest.mark.parametrize("name", over_compiled(name for name in FAMILIES if name != "Multinomial"))
 def test_a_single_start_misses_it(name):
     cases = ((case, alpha) for case in CASES if case[0] == name for alpha in reversed(ALPHAS))
     assert any(loss_of_best(case, 1, alpha) > 0.01 for case, alpha in cases)
@@ -206,6 +206,7 @@ def test_alpha_that_is_a_variable_is_at_its_mode():
     np.testing.assert_allclose(found.alpha, mode, rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_hyperparameters_that_are_variables_are_held_at_their_values():
     rows = MANY[:, 0]
     with pm.Model() as model:

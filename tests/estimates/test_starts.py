@@ -50,6 +50,7 @@ def test_labels_that_are_no_integers_are_refused(model):
         dps.DPSplitMerge(start_labels=dps.find_map(model).weights)
 
 
+@pytest.mark.slow
 def test_checkpoint_of_such_a_run_continues(model, tmp_path):
     start = dps.find_map(model, random_seed=1)
     options = {"start_labels": start, "keep_labels": True}

@@ -68,6 +68,7 @@ def test_description_is_exact() -> None:
     assert exact["membership"].max() < 0.95
 
 
+@pytest.mark.slow
 @pytest.mark.control
 @pytest.mark.parametrize(
     ("wrong", "seen_in"), [(lambda of: np.roll(of, 1), "mu"), (np.zeros_like, "certainty")]

@@ -58,6 +58,7 @@ def test_prior_is_recovered(name: str, alpha: float, rng: np.random.Generator) -
     assert p_value(MOVES[name], alpha, 2000, rng) > LEVEL
 
 
+@pytest.mark.slow
 @pytest.mark.control
 @pytest.mark.parametrize(
     "name",

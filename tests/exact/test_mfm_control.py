@@ -5,6 +5,7 @@ M, and its own predictive densities.
 """
 
 import numpy as np
+import pytest
 from scipy import stats
 
 from benchmarks.mfm_control import coefficients, draw_numbers
@@ -25,6 +26,7 @@ def test_coefficients_are_those_of_the_law() -> None:
     assert prior_of_k(_PRIOR, 0.7, 6)[7:].sum() == 0
 
 
+@pytest.mark.slow
 def test_control_has_the_enumerated_posterior() -> None:
     rows = dataset_of("Normal", "overlapping", 1)[:6]
     exact = joint_law(_PRIOR, 1.2, Normal(0.5, 0.1, 2.0, 1.0), rows)

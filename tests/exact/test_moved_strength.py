@@ -135,6 +135,7 @@ def test_moves_of_a_strength_under_a_discount(n_more: float, rng: np.random.Gene
     assert (p_value_under_discount(rng, len(ROWS) + n_more) > LEVEL) == is_right
 
 
+@pytest.mark.slow
 @pytest.mark.control
 def test_move_given_a_wrong_number_of_observations_is_caught(rng: np.random.Generator) -> None:
     assert p_value(rng, len(ROWS) + 3.0) < LEVEL

@@ -7,12 +7,12 @@ import pytest
 import pymc_dpsplit as dps
 from tests.reference.estimates import log_joint
 from tests.support.families import FAMILIES, as_observed, component_of, dataset_of, twin_of
-from tests.support.quick import over_families
+from tests.support.quick import over_compiled
 
 ALPHA = 1.3
 
 
-@pytest.mark.parametrize("family", over_families(FAMILIES))
+@pytest.mark.parametrize("family", over_compiled(FAMILIES))
 def test_draws_are_those_of_a_mixture(family: str) -> None:
     n_features = FAMILIES[family].n_features[-1]
     rows, twin = dataset_of(family, "overlapping", n_features), twin_of(family, n_features)

@@ -325,6 +325,7 @@ def test_missing_entries_of_a_map(tmp_path):
     assert differences(sampled(model_of(rows)), sampled(model_of(mapped))) == []
 
 
+@pytest.mark.slow
 def test_checkpoint_knows_the_data_wherever_they_are(tmp_path):
     rows = single_rows(60, 2)
 

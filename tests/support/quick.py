@@ -34,6 +34,7 @@ QUICK_DATASET = "overlapping"
 QUICK_ALPHAS = (5.0,)
 # The composition that chains run by default, and broken moves of three kinds.
 QUICK_MOVE = "exact kernel"
+QUICK_MOVES = (QUICK_MOVE, "slice", "collapsed split/merge")
 QUICK_CONTROLS = ("shifted slice", "uncompensated split", "mismatched atoms")
 
 # By module, fixtures that sample kernels which nothing else in the quick suite compiles: what uses
@@ -42,6 +43,7 @@ SLOW_FIXTURES = {
     "test_tables": {"run", "idata"},
     "test_components_after_sampling": {"sampled", "regressed"},
     "test_groups_and_counts": {"idata"},
+    "test_known_labels_in_models": {"idata"},
     "test_mean_of_rows": {"idata"},
     "test_regression_mixture": {"idata"},
     "test_shared_variables": {"idata"},
@@ -65,6 +67,11 @@ def slow_unless(is_quick: Callable[..., bool], values: Iterable[Any]) -> list[An
 def is_quick_family(family: str) -> bool:
     """Whether products run for a family in the quick suite."""
     return family in QUICK_FAMILIES
+
+
+def over_compiled(families: Iterable[str]) -> list[Any]:
+    """Families for `pytest.mark.parametrize`, slow where other kernels would be compiled."""
+    return slow_unless(COMPILED_FAMILY.__eq__, families)
 
 
 def over_families(families: Iterable[str]) -> list[Any]:

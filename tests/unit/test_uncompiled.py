@@ -17,7 +17,7 @@ from pymc_dpsplit.components.optional import can_overrelax
 from pymc_dpsplit.kernels.jit import COMPILES
 from tests.support.families import DISCRETE, FAMILIES, component_of, target_of
 from tests.support.flat import flat_target
-from tests.support.quick import over_families
+from tests.support.quick import over_compiled
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("Poisson", "Categorical", "Multinomial", "DiagNormal", "MvNormal", "Product")
@@ -69,7 +69,7 @@ def uncompiled() -> dict[str, tuple[sampler.ChainState, np.ndarray]]:
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("name", over_families(NAMES))
+@pytest.mark.parametrize("name", over_compiled(NAMES))
 def test_plain_python_draws_what_compiled_kernels_draw(
     name: str, uncompiled: dict[str, tuple[sampler.ChainState, np.ndarray]]
 ) -> None:
