@@ -292,7 +292,7 @@ class DPSplitMerge(BlockedStep):
         point : dict
         stats : list of one dict
         """
-        began, early = time.perf_counter(), self._form() == sampler.GREEDY
+        began, early = time.perf_counter(), self._is_early()
         point = for_a_search(self._concentrations, point) if early else point
         conditioning, target = self._read(point)
         state = self._chain_state(target, conditioning, point)
@@ -374,8 +374,9 @@ class DPSplitMerge(BlockedStep):
         return sampler.resume(target, self.labels)
 
     def _is_early(self) -> bool:
-        is_early = self.n_done < min(self.n_tune // 3, _MOST_EARLY_DRAWS)
-        return is_early and not self.options.continues
+        """Whether a draw of tuning searches for clusters instead of following the posterior."""
+        searches = self.kernel in (SLICES, COLLAPSED) and not self.options.continues
+        return searches and self.n_done < min(self.n_tune // 3, _MOST_EARLY_DRAWS)
 
     def _form(self) -> str:
         is_greedy = self.kernel == SLICES and self._is_early()
