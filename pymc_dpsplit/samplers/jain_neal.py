@@ -7,11 +7,8 @@ scan, whose transition probability is that of the proposal.  For a merge the lau
 alike, and the scan is one that leads to the present division.
 """
 
-import math
-
 import numpy as np
 
-from pymc_dpsplit.components.base import predictive_size
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.random import draw_key
 from pymc_dpsplit.kernels.streams import new_stream, next_uniform
@@ -19,16 +16,14 @@ from pymc_dpsplit.moves.acceptance_counts import NOTHING_PROPOSED
 from pymc_dpsplit.moves.collapsed.scan import collapsed_sweep
 from pymc_dpsplit.moves.measure import no_atoms
 from pymc_dpsplit.moves.n_attempts import whole
-from pymc_dpsplit.moves.partition import members_of
-from pymc_dpsplit.moves.split_merge.anchored import draw_anchors
 from pymc_dpsplit.moves.split_merge.decision import carry_out, leave
 from pymc_dpsplit.moves.strength import move_strength
 from pymc_dpsplit.samplers.two_sides import (
     NO_SIDE,
+    begin_sides,
     decide_by_ratio,
-    fill_sides,
+    draw_allocation,
     put_on_side,
-    sides_to_reach,
     take_from_side,
 )
 
@@ -93,11 +88,7 @@ def divide_from_launch(target, members, anchors, side, goal, stream):
     prior, data = target.prior, target.data
     for j in range(members.shape[0]):
         side[j] = 0 if next_uniform(stream) < 0.5 else 1
-        for s in range(2):
-            if members[j] == anchors[s]:
-                side[j] = s
-    sizes, caches = np.zeros(2), np.zeros((2, predictive_size(prior)))
-    fill_sides(prior, data, members, side, sizes, caches)
+    sizes, caches = begin_sides(prior, data, members, anchors, side)
     free = np.full(members.shape[0], NO_SIDE, np.int8)
     for _ in range(RESTRICTED_SCANS):
         restricted_scan(target, members, anchors, side, free, sizes, caches, stream)
@@ -122,12 +113,7 @@ def decide_by_restricted_gibbs(target, labels, stats, key):
     if labels.shape[0] < 2:
         return leave(NOTHING_PROPOSED, 0, 0)
     stream = new_stream(key)
-    anchors = draw_anchors(labels.shape[0], stream)
-    log_u = math.log(next_uniform(stream))
-    a, b = np.int64(labels[anchors[0]]), np.int64(labels[anchors[1]])
-    members = members_of(labels, stats, a, b)
-    side = np.empty(members.shape[0], np.int8)
-    goal = sides_to_reach(labels, members, a, b)
+    anchors, log_u, a, b, members, side, goal = draw_allocation(labels, stats, stream)
     log_q = divide_from_launch(target, members, anchors, side, goal, stream)
     return decide_by_ratio(target, stats, a, b, members, side, log_q, log_u)
 

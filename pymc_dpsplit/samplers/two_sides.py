@@ -6,6 +6,7 @@ predictive density there.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from pymc_dpsplit.components.base import (
     log_predictive,
     predictive_add,
     predictive_remove,
+    predictive_size,
     stats_size,
 )
 from pymc_dpsplit.components.multiplicity import multiplicity
@@ -22,8 +24,9 @@ from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.rows import sum_of_rows
 from pymc_dpsplit.kernels.streams import next_uniform
 from pymc_dpsplit.moves.acceptance_counts import MERGES_PROPOSED, SPLITS_PROPOSED
-from pymc_dpsplit.moves.partition import log_split_ratio
+from pymc_dpsplit.moves.partition import log_split_ratio, members_of
 from pymc_dpsplit.moves.partition_law import log_joining_factor
+from pymc_dpsplit.moves.split_merge.anchored import draw_anchors
 from pymc_dpsplit.moves.split_merge.decision import divide_into, join, leave
 
 # Side of an observation that is on neither, or whose side is to be drawn.
@@ -37,6 +40,84 @@ def _gather_sides(prior, data, members, side):
         if side[j] >= 0:
             add_row(prior, data, members[j], pair[side[j]])
     return pair
+
+
+class Allocation(NamedTuple):
+    """Two anchors, and the members of their clusters, which an attempt puts on two sides.
+
+    Attributes
+    ----------
+    anchors : ndarray of int64, shape (2,)
+        Members that stay on sides 0 and 1.
+    log_u : float
+        Logarithm of the uniform number that decides on acceptance.
+    a, b : int64
+        Clusters of the anchors.
+    members : ndarray of int64, shape (n,)
+    side : ndarray of int8, shape (n,)
+        To be overwritten with the division.
+    goal : ndarray of int8, shape (n,)
+        Result of `sides_to_reach`.
+    """
+
+    anchors: np.ndarray
+    log_u: float
+    a: np.int64
+    b: np.int64
+    members: np.ndarray
+    side: np.ndarray
+    goal: np.ndarray
+
+
+@jitted
+def draw_allocation(labels, stats, stream):
+    """Draw the anchors of an attempt, and find the members of their clusters.
+
+    Parameters
+    ----------
+    labels : ndarray of int32, shape (N,)
+        At least two.
+    stats : ndarray of float64, shape (K, S)
+    stream : ndarray of uint64, shape (2,)
+
+    Returns
+    -------
+    Allocation
+    """
+    anchors = draw_anchors(labels.shape[0], stream)
+    log_u = math.log(next_uniform(stream))
+    a, b = np.int64(labels[anchors[0]]), np.int64(labels[anchors[1]])
+    members = members_of(labels, stats, a, b)
+    side = np.empty(members.shape[0], np.int8)
+    goal = sides_to_reach(labels, members, a, b)
+    return Allocation(anchors, log_u, a, b, members, side, goal)
+
+
+@jitted
+def begin_sides(prior, data, members, anchors, side):
+    """Put the anchors on their sides; return the sizes and predictive caches of both.
+
+    Parameters
+    ----------
+    prior : NamedTuple
+    data : ndarray of float64, shape (N, D)
+    members : ndarray of int64, shape (n,)
+    anchors : ndarray of int64, shape (2,)
+    side : ndarray of int8, shape (n,)
+        Changed for the anchors; others are where they are, or on `NO_SIDE`.
+
+    Returns
+    -------
+    sizes : ndarray of float64, shape (2,)
+    caches : ndarray of float64, shape (2, C)
+    """
+    for j in range(members.shape[0]):
+        for s in range(2):
+            if members[j] == anchors[s]:
+                side[j] = s
+    sizes, caches = np.zeros(2), np.zeros((2, predictive_size(prior)))
+    fill_sides(prior, data, members, side, sizes, caches)
+    return sizes, caches
 
 
 @jitted
