@@ -12,8 +12,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from numba.core import config
-
 _LINUX = sys.platform == "linux"  # forking is unsafe on macOS and unknown to Windows
 
 
@@ -30,7 +28,7 @@ _processes = _Processes()
 
 def n_beside() -> int:
     """Return how many processes may compile beside this one: a processor each."""
-    return len(os.sched_getaffinity(0)) - 1 if _LINUX and not vars(config)["DISABLE_JIT"] else 0
+    return len(os.sched_getaffinity(0)) - 1 if _LINUX else 0
 
 
 @contextmanager
