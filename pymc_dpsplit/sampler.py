@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_dpsplit.components.nonconjugate.compiled_prior import CompiledPrior, keep_parameters
+from pymc_dpsplit.kernels.generators import address_of
 from pymc_dpsplit.kernels.jit import compile_beside
-from pymc_dpsplit.moves.cluster_order import cluster_order
 from pymc_dpsplit.moves.collapsed.scan import collapsed_sweep
 from pymc_dpsplit.moves.conjugate import CONJUGATE
+from pymc_dpsplit.moves.end_of_draw import end_draw
 from pymc_dpsplit.moves.family_moves import FamilyMoves, KernelForm
-from pymc_dpsplit.moves.measure import draw_measure, no_atoms
+from pymc_dpsplit.moves.measure import no_atoms
 from pymc_dpsplit.moves.nonconjugate.iterations import NONCONJUGATE
-from pymc_dpsplit.moves.partition import entropy, log_joint
 from pymc_dpsplit.moves.partition_law import PartitionLaw, breaks_sticks, most_clusters
 from pymc_dpsplit.moves.start import draw_n_start
 from pymc_dpsplit.moves.strength import StrengthPrior, fixed_strength, move_strength
@@ -80,7 +80,7 @@ class ChainState(NamedTuple):
 
 
 class Measure(NamedTuple):
-    """Occupied part of the random measure, clusters by decreasing weight.
+    """Occupied part of the random measure, clusters by decreasing weight, and its partition.
 
     Attributes
     ----------
@@ -92,6 +92,8 @@ class Measure(NamedTuple):
         Row of each cluster of the chain in this order.
     sum_log_weights : float
         Finite also where weights underflow.
+    log_joint, entropy, largest_share : float
+        Of the partition, see `moves.end_of_draw`.
     """
 
     weights: np.ndarray
@@ -99,6 +101,9 @@ class Measure(NamedTuple):
     params: np.ndarray
     rank: np.ndarray
     sum_log_weights: float
+    log_joint: float
+    entropy: float
+    largest_share: float
 
 
 def start(target: Target, rng: np.random.Generator, n_start: int | None = None) -> ChainState:
@@ -232,12 +237,11 @@ def begin_to_compile(kernel_name: str, target: Target, rng: np.random.Generator)
         "labels": np.empty(0, np.int32),
         "stats": np.empty((0, 0)),
         "rng": rng,
+        "generator": address_of(rng),
         "acceptance_counts": np.empty(0, np.int64),
-        "order": np.empty(0, np.int64),
     }
     if form is not None and form.parts:
-        after = cluster_order, draw_measure, log_joint, entropy
-        compile_beside(form.parts, after, arguments)
+        compile_beside(form.parts, (end_draw,), arguments)
 
 
 def _has_shared_sweep(law: PartitionLaw, n_obs: int) -> bool:
@@ -282,7 +286,7 @@ def advance(
     assert form is not None
     moves.prepare(target)
     if pool is None or form.finish is None or not _has_shared_sweep(target.law, len(labels)):
-        stats = form.iterate(target, labels, stats, rng, schedule, acceptance_counts)
+        stats = form.iterate(target, labels, stats, address_of(rng), schedule, acceptance_counts)
         return ChainState(labels, stats), acceptance_counts
     atoms = no_atoms(target.prior)
     for _ in range(1 if kernel_name == GREEDY else schedule.n_iterations):
@@ -297,7 +301,7 @@ def advance(
 
 
 def measure(target: Target, state: ChainState, rng: np.random.Generator) -> Measure:
-    """Draw weights and parameters given the partition.
+    """Draw weights and parameters given the partition, and summarise the partition.
 
     Parameters
     ----------
@@ -309,10 +313,4 @@ def measure(target: Target, state: ChainState, rng: np.random.Generator) -> Meas
     -------
     Measure
     """
-    log_weights, log_rest, params = draw_measure(
-        target, state.stats, rng, cluster_order(state.labels, state.stats)
-    )
-    by_weight = np.argsort(-log_weights, kind="stable")
-    rank = np.argsort(by_weight)
-    weights, total = np.exp(log_weights[by_weight]), float(log_weights.sum())
-    return Measure(weights, log_rest, params[by_weight], rank, total)
+    return Measure(*end_draw(target, state.labels, state.stats, address_of(rng)))

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pymc_dpsplit.kernels.generators import open_generator
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.moves.collapsed.scan import (
     SWEEPS_UNTIL_FRESH,
@@ -94,7 +95,8 @@ def _finish_greedy(target, labels, stats, rng, schedule, acceptance_counts):
 
 
 @jitted
-def _iterate_exact(target, labels, stats, rng, schedule, acceptance_counts):
+def _iterate_exact(target, labels, stats, generator, schedule, acceptance_counts):
+    rng = open_generator(generator)
     atoms, log_alone = no_atoms(target.prior), densities_of_list(target, schedule)
     for _ in range(schedule.n_iterations):
         if breaks_sticks(target.law, labels.shape[0]):
@@ -107,7 +109,8 @@ def _iterate_exact(target, labels, stats, rng, schedule, acceptance_counts):
 
 
 @jitted
-def _iterate_greedy(target, labels, stats, rng, schedule, acceptance_counts):
+def _iterate_greedy(target, labels, stats, generator, schedule, acceptance_counts):
+    rng = open_generator(generator)
     if breaks_sticks(target.law, labels.shape[0]):
         stats = slice_sweep(target, labels, stats, rng)
     else:
@@ -118,7 +121,8 @@ def _iterate_greedy(target, labels, stats, rng, schedule, acceptance_counts):
 
 
 @jitted
-def _iterate_collapsed(target, labels, stats, rng, schedule, acceptance_counts):
+def _iterate_collapsed(target, labels, stats, generator, schedule, acceptance_counts):
+    rng = open_generator(generator)
     everyone = np.arange(labels.shape[0])
     log_alone = log_densities_alone(target.prior, target.data, everyone)
     for first in range(0, schedule.n_iterations, SWEEPS_UNTIL_FRESH):
@@ -130,11 +134,12 @@ def _iterate_collapsed(target, labels, stats, rng, schedule, acceptance_counts):
 
 
 @jitted
-def _iterate_collapsed_split_merge(target, labels, stats, rng, schedule, acceptance_counts):
+def _iterate_collapsed_split_merge(target, labels, stats, generator, schedule, acceptance_counts):
     """Like `_iterate_collapsed`, with the attempts of linked sweeps after these.
 
     Nothing here calls what sweeps by slices need, so that it is not compiled either.
     """
+    rng = open_generator(generator)
     everyone = np.arange(labels.shape[0])
     log_alone = log_densities_alone(target.prior, target.data, everyone)
     for first in range(0, schedule.n_iterations, SWEEPS_UNTIL_FRESH):

@@ -9,6 +9,7 @@ alike, and the scan is one that leads to the present division.
 
 import numpy as np
 
+from pymc_dpsplit.kernels.generators import open_generator
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.random import draw_key
 from pymc_dpsplit.kernels.streams import new_stream, next_uniform
@@ -139,8 +140,9 @@ def jain_neal_attempt(target, labels, stats, rng, acceptance_counts):
 
 
 @jitted
-def iterate_jain_neal(target, labels, stats, rng, schedule, acceptance_counts):
+def iterate_jain_neal(target, labels, stats, generator, schedule, acceptance_counts):
     """Run iterations of attempts and a collapsed sweep, see `FamilyMoves`."""
+    rng = open_generator(generator)
     atoms = no_atoms(target.prior)
     for _ in range(schedule.n_iterations):
         for _ in range(whole(schedule.attempts, rng)):

@@ -22,6 +22,7 @@ from pymc_dpsplit.components.base import (
 from pymc_dpsplit.components.multiplicity import multiplicity
 from pymc_dpsplit.components.nonconjugate.compiled_prior import keep_parameters
 from pymc_dpsplit.components.optional import begin_tile
+from pymc_dpsplit.kernels.generators import open_generator
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.random import categorical_at
 from pymc_dpsplit.kernels.rows import copy_row, lengthened, with_free_slots, with_more_rows
@@ -267,8 +268,9 @@ def auxiliary_sweep(target, labels, stats, rng):
 
 
 @jitted
-def iterate_neal8(target, labels, stats, rng, schedule, acceptance_counts):
+def iterate_neal8(target, labels, stats, generator, schedule, acceptance_counts):
     """Run sweeps for a conjugate family, see `FamilyMoves`."""
+    rng = open_generator(generator)
     atoms = no_atoms(target.prior)
     for _ in range(schedule.n_iterations):
         stats = auxiliary_sweep(target, labels, stats, rng)
@@ -277,8 +279,9 @@ def iterate_neal8(target, labels, stats, rng, schedule, acceptance_counts):
 
 
 @jitted
-def iterate_nonconjugate_neal8(target, labels, stats, rng, schedule, acceptance_counts):
+def iterate_nonconjugate_neal8(target, labels, stats, generator, schedule, acceptance_counts):
     """Run sweeps, each followed by an update of the parameters by slice sampling."""
+    rng = open_generator(generator)
     atoms = no_atoms(target.prior)
     for _ in range(schedule.n_iterations):
         stats = auxiliary_sweep(target, labels, stats, rng)

@@ -7,6 +7,7 @@ given those that are on the sides already.
 
 import numpy as np
 
+from pymc_dpsplit.kernels.generators import open_generator
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.random import draw_key
 from pymc_dpsplit.kernels.streams import new_stream, next_index
@@ -111,8 +112,9 @@ def sams_attempt(target, labels, stats, rng, acceptance_counts):
 
 
 @jitted
-def iterate_sams(target, labels, stats, rng, schedule, acceptance_counts):
+def iterate_sams(target, labels, stats, generator, schedule, acceptance_counts):
     """Run iterations of attempts and a collapsed sweep, see `FamilyMoves`."""
+    rng = open_generator(generator)
     atoms = no_atoms(target.prior)
     for _ in range(schedule.n_iterations):
         for _ in range(whole(schedule.attempts, rng)):

@@ -19,6 +19,7 @@ from pymc_dpsplit import sampler
 from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
 from pymc_dpsplit.data.blocks import column_centres, column_means
 from pymc_dpsplit.kernels.threads import new_pool
+from pymc_dpsplit.moves.partition import log_joint
 from pymc_dpsplit.step.chain_memory import DPSplitMergeState
 from pymc_dpsplit.step.chain_start import first_state
 from pymc_dpsplit.step.concentration_move import (
@@ -311,8 +312,9 @@ class DPSplitMerge(BlockedStep):
         target, concentrations = move_concentrations(
             self._concentrations, point, target, strength, state, self.rng
         )
+        measure = sampler.measure(target, state, self.rng)
         known = conditioning, point, self._shift, self._incomplete
-        values = drawn_values(self.mixture, target, state, *known, self.rng)
+        values = drawn_values(self.mixture, measure, state.labels, *known, self.rng)
         if self.mixture.unobserved is not None:
             entries = self.mixture.value_names["unobserved"]
             rows = with_entries(
@@ -320,8 +322,9 @@ class DPSplitMerge(BlockedStep):
             )
             target = target._replace(data=self.mixture.component.arranged(rows))
             state = sampler.resume(target, state.labels)
+            measure = measure._replace(log_joint=log_joint(target, state.stats))
         plan = plan_of(self.kernel, target, schedule)
-        stats = stats_of(self.mixture.name, target, state, counts, plan, n_exchanged)
+        stats = stats_of(self.mixture.name, target, state, measure, counts, plan, n_exchanged)
         if self.options.keep_labels:
             labels = self.mixture.items.recorded(state.labels)
             stats[f"{self.mixture.name}_labels"] = labels_stat(labels)

@@ -1,4 +1,4 @@
-"""Values of a mixture in PyMC's point, drawn given the partition at the end of a draw."""
+"""Values of a mixture in PyMC's point at the end of a draw."""
 
 from collections.abc import Mapping
 
@@ -14,21 +14,23 @@ from pymc_dpsplit.variables.conditioning import Conditioning
 
 def drawn_values(
     mixture: MixtureVariables,
-    target: sampler.Target,
-    state: sampler.ChainState,
+    measure: sampler.Measure,
+    labels: np.ndarray,
     conditioning: Conditioning,
     point: Mapping[str, np.ndarray],
     shift: np.ndarray,
     incomplete: Incomplete,
     rng: np.random.Generator,
 ) -> dict[str, np.ndarray]:
-    """Draw the measure given the partition, and missing entries given both.
+    """Return the values of the measure, and draw missing entries given measure and partition.
 
     Parameters
     ----------
     mixture : MixtureVariables
-    target : Target
-    state : ChainState
+    measure : Measure
+        Drawn given the partition.
+    labels : ndarray of int32, shape (N,)
+        Cluster of each observation.
     conditioning : Conditioning
         What the model gives the mixture at `point`.
     point : mapping
@@ -43,12 +45,11 @@ def drawn_values(
     dict
         Name to ndarray.
     """
-    measure = sampler.measure(target, state, rng)
     parameters = mixture.items.unpack(measure.params, conditioning.values, shift)
     needs_labels = mixture.is_labelled or mixture.unobserved is not None
-    labels = measure.rank[state.labels] if needs_labels else state.labels
+    labels = measure.rank[labels] if needs_labels else labels
     drawn = measure.weights, measure.log_rest, parameters, labels, measure.sum_log_weights
-    values: dict[str, np.ndarray] = mixture.point_values(len(state.stats), *drawn)
+    values: dict[str, np.ndarray] = mixture.point_values(len(measure.rank), *drawn)
     if mixture.unobserved is not None:
         component = with_values(mixture.component, conditioning.values)
         name = mixture.value_names["unobserved"]

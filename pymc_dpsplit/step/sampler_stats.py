@@ -10,8 +10,7 @@ from pymc_dpsplit.moves.acceptance_counts import (
     SPLITS_ACCEPTED,
     SPLITS_PROPOSED,
 )
-from pymc_dpsplit.moves.partition import entropy, log_joint
-from pymc_dpsplit.sampler import ChainState, Schedule, Target, moves_of
+from pymc_dpsplit.sampler import ChainState, Measure, Schedule, Target, moves_of
 from pymc_dpsplit.step.kernel_choice import SLICES
 
 _TYPES: dict[str, Any] = {
@@ -87,6 +86,7 @@ def stats_of(
     name: str,
     target: Target,
     state: ChainState,
+    measure: Measure,
     acceptance_counts: np.ndarray,
     plan: dict[str, Any],
     n_exchanged: int,
@@ -99,6 +99,8 @@ def stats_of(
         Name of the mixture.
     target : Target
     state : ChainState
+    measure : Measure
+        Drawn given the partition of `state`.
     acceptance_counts : ndarray of int64, shape (4,)
         Numbers of proposals and acceptances, see `moves.acceptance_counts`.
     plan : dict
@@ -111,9 +113,9 @@ def stats_of(
     dict
     """
     return {
-        f"{name}_log_joint": log_joint(target, state.stats),
-        f"{name}_entropy": entropy(state.stats),
-        f"{name}_largest_share": state.stats[:, 0].max() / state.n_observations,
+        f"{name}_log_joint": measure.log_joint,
+        f"{name}_entropy": measure.entropy,
+        f"{name}_largest_share": measure.largest_share,
         f"{name}_occupied": len(state.stats),
         f"{name}_splits_proposed": acceptance_counts[SPLITS_PROPOSED],
         f"{name}_splits_accepted": acceptance_counts[SPLITS_ACCEPTED],

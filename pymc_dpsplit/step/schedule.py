@@ -23,16 +23,19 @@ from pymc_dpsplit.moves.partition_law import (
 from pymc_dpsplit.sampler import SAMPLERS, ChainState, Schedule, Target, moves_of
 from pymc_dpsplit.step.kernel_choice import COLLAPSED
 
-# Time per draw in nanoseconds.  PyMC itself spends about 0.3 ms on a draw, and more with NUTS, so
-# that as much again is not noticed.  The time grows with the number of rows; from 1e5 rows on the
-# kernels take about 95 % of it.  _MOST is the limit for a chain that mixes slowly.
-_LEAST, _LEAST_PER_ROW, _LEAST_OF_MANY, _MOST = 4e5, 120.0, 1.2e7, 5e7
+# Time per draw in nanoseconds.  PyMC and the step spend 0.1 to 0.2 ms on a draw, and more with
+# NUTS, so that as much again is not noticed.  The time grows with the number of rows; from 1e5 rows
+# on the kernels take about 95 % of it.  _MOST is the limit for a chain that mixes slowly.
+_LEAST, _LEAST_PER_ROW, _LEAST_OF_MANY, _MOST = 2e5, 120.0, 1.2e7, 5e7
 _MOST_ITERATIONS = 100
 # Target number of draws per autocorrelation time.  It is small because an iteration costs less
 # than PyMC's part of a draw, and a thousand draws should give an ESS of several hundred.  Collapsed
 # sweeps mix the number of clusters several times as fast as the slowest quantity: with more of them
 # in a draw it would have fewer effective draws per second, and the others hardly more.
 _DRAWS_PER_TIME, _DRAWS_PER_TIME_OF_COLLAPSED = 1.5, 2.0
+# Collapsed sweeps are multiplied by no more than this.  They take four fifths of the time then, so
+# that more would gain little per second, and an autocorrelation time estimated too long costs most.
+_MOST_TIMES_OF_COLLAPSED = 4
 # Time for the collapsed scan and for split/merge attempts, as multiples of that of the sweep.
 # After convergence the sweep does most of the mixing; attempts let the chain leave local modes.
 _SCAN_SHARE, _ATTEMPTS_SHARE = 2.0, 0.15
@@ -171,11 +174,14 @@ def increase_iterations(
     Schedule
         With about three draws per two autocorrelation times, or two per one of
         ``"collapsed-split-merge"``, if that costs at most 50 ms per draw, and no fewer iterations
-        than `schedule`.
+        than `schedule`.  ``"collapsed-split-merge"`` gets at most four times as many.
     """
-    target_time = _DRAWS_PER_TIME_OF_COLLAPSED if kernel_name == COLLAPSED else _DRAWS_PER_TIME
+    is_collapsed = kernel_name == COLLAPSED
+    target_time = _DRAWS_PER_TIME_OF_COLLAPSED if is_collapsed else _DRAWS_PER_TIME
     wanted = int(np.ceil(schedule.n_iterations * draws_per_time / target_time))
     allowed = _iterations_within(_MOST, _cost(kernel_name, target, state, schedule))
+    if is_collapsed:
+        allowed = min(allowed, _MOST_TIMES_OF_COLLAPSED * schedule.n_iterations)
     return schedule._replace(n_iterations=max(schedule.n_iterations, min(wanted, allowed)))
 
 

@@ -79,6 +79,8 @@ class PointEvaluator:
         moving = [outputs[at] for at in self._moving]
         self._function = compile_function(list(inputs), moving, **options) if moving else None
         self._names = [str(variable.name) for variable in inputs]
+        # If nothing varies, it is read once, in the first draw.
+        self._unvarying: Conditioning | None = None
 
     @property
     def rows_are_fixed(self) -> bool:
@@ -107,6 +109,8 @@ class PointEvaluator:
         ValueError
             If the law, a hyperparameter or an observation is out of range.
         """
+        if self._unvarying is not None:
+            return self._unvarying
         outputs = list(self._outputs)
         if self._function is not None:
             moved = self._function(*(values[name] for name in self._names))
@@ -119,7 +123,10 @@ class PointEvaluator:
         if checked is None:
             checked = self._checked_values(rest[: len(self._mixture.hyperparameters)])
         rows = self._checked(rest[-1]) if self._fixed_rows is None else self._fixed_rows
-        return Conditioning(law, checked, rows)
+        conditioning = Conditioning(law, checked, rows)
+        if self._function is None and self.rows_are_fixed:
+            self._unvarying = conditioning
+        return conditioning
 
     def _fixed(self, values: Rows) -> Rows:
         """Return constant rows, checked unless declaring the mixture did so for good."""

