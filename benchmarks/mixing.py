@@ -27,7 +27,11 @@ SEEDS = (11, 12, 13)
 # Clusters in which the chains of the control begin, at random.
 _STARTS = (1, 4, 15, 50)
 # Draws of a chain that are scored, at most.
-_SCORED = 1000
+_SCORED = 4000
+# Sweeps of the control from which the autocorrelation time of its number of clusters is estimated,
+# and scored sweeps in such a time: draws that are nearly independent would hide how many more there
+# are between them.
+_PILOT, _SCORED_PER_TIME = 1000, 4.0
 
 
 class Published(NamedTuple):
@@ -146,10 +150,20 @@ def _scored(workload: Workload, partitions: np.ndarray, of_draws: float, of_all:
     return Traces(k, log_joint, points, of_draws, of_all)
 
 
-def sample_control(workload: Workload, seconds: float, seed: int) -> Traces:
-    """Chains of the control that take about as many CPU seconds in their draws; a third as burn-in.
+def _thinning(control: Any, labels: np.ndarray, rng: np.random.Generator) -> int:
+    """Sweeps from one that is scored to the next."""
+    labels, _ = collapsed_control.sample(control, labels, _PILOT, rng)
+    pilot, _ = collapsed_control.sample(control, labels[-1], _PILOT, rng)
+    k = np.array([len(np.unique(each)) for each in pilot], float)
+    sweeps_per_time = _PILOT / float(az.ess(k[None])) if np.ptp(k) else np.inf
+    return int(np.clip(sweeps_per_time / _SCORED_PER_TIME, 1, _PILOT))
 
-    They begin in random partitions.
+
+def sample_control(workload: Workload, seconds: float, seed: int) -> Traces:
+    """Chains of the control that take at most as many CPU seconds in their draws, after a burn-in.
+
+    They begin in random partitions.  Where a chain mixes fast they are shorter: every sweep that is
+    scored takes longer than the sweep.
     """
     control = collapsed_control.control_of(workload)
     rng = np.random.default_rng(seed)
@@ -160,8 +174,9 @@ def sample_control(workload: Workload, seconds: float, seed: int) -> Traces:
     began = time.process_time()
     collapsed_control.sample(control, labels[-1], 5, rng)
     of_sweep = (time.process_time() - began) / 5.0
-    thin = max(1, int(seconds / CHAINS / of_sweep / _SCORED))
-    n_sweeps = max(50 * thin, int(seconds / CHAINS / of_sweep) // thin * thin)
+    affordable = int(seconds / CHAINS / of_sweep)
+    thin = min(max(1, affordable // _SCORED), _thinning(control, labels[-1], rng))
+    n_sweeps = max(50, min(affordable // thin, _SCORED)) * thin
     kept, spent = [], 0.0
     for start in starts:
         warm, _ = collapsed_control.sample(control, start, n_sweeps // 3 + 1, rng)
