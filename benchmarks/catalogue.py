@@ -85,6 +85,14 @@ SUBJECTS = {
         "the largest of all. Others: the best published sampler that is exact, measured once by "
         "the same estimator on another machine (two shared AMD EPYC cores) and with another seed.",
     ),
+    "samplers": Subject(
+        "Kernels side by side",
+        "Effective draws of K per CPU second through `pm.sample` for every kernel, those of the "
+        "literature in docs/samplers.md among them, over those of the control in the same process; "
+        "four chains one after another, one thread, alpha fixed at 1, scored as under Mixing. Then "
+        "the mean of K less that of the control, in standard errors: a kernel that is exact is "
+        "within 4.5. One seed, not used in development.",
+    ),
     "burn_in": Subject(
         "Burn-in",
         "100,000 rows of ten overlapping Gaussians in two dimensions (W2_1e5): CPU seconds from a "

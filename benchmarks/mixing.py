@@ -94,7 +94,13 @@ class Traces(NamedTuple):
         return max(float(az.rhat(trace)) for trace in self.each)
 
 
-def sample(case: Case, workload: Workload, seed: int = 1, by_partitions: bool = False) -> Traces:
+def sample(
+    case: Case,
+    workload: Workload,
+    seed: int = 1,
+    by_partitions: bool = False,
+    kernel: str = "auto",
+) -> Traces:
     """Run the chains one after another.
 
     With `by_partitions` the predictive density has weights and parameters integrated out, else it
@@ -106,7 +112,7 @@ def sample(case: Case, workload: Workload, seed: int = 1, by_partitions: bool = 
     watching = 0.0
     with pm.Model():
         dps.DPMixture("x", 1.0, workload.component, observed=workload.observed)
-        step = dps.DPSplitMerge()
+        step = dps.DPSplitMerge(kernel=kernel)
 
         def watch(**given: Any) -> None:
             nonlocal watching

@@ -1,7 +1,8 @@
 """Run the long comparisons of whole draws with the truth, and write docs/exactness.md.
 
-`make exactness` runs all of them; `python -m tests.exactness page` writes the page alone, from the
-findings of the last run in tests/exact/findings.json.
+`make exactness` runs all of them; `python -m tests.exactness NAME ...` runs these, and keeps what
+the last run found of the others in tests/exact/findings.json; `python -m tests.exactness page`
+writes the page alone.
 """
 
 import json
@@ -54,16 +55,9 @@ def compare_kernels(setting: Kernels) -> Comparison:
     return two_kernels(setting, *chains)
 
 
-# Families that are younger than the last run.
-_NEXT_TIME = {
-    "NegativeBinomial", "Binomial", "InverseGamma", "LinearRegression",
-    "ProductWithMultinomial", "ProductWithLinearRegression",
-}  # fmt: skip
-
-
 def comparisons() -> dict[str, Callable[[], Comparison]]:
     """Every comparison by name, the longest first."""
-    cases = [(name, row.n_features[-1]) for name, row in FAMILIES.items() if name not in _NEXT_TIME]
+    cases = [(name, row.n_features[-1]) for name, row in FAMILIES.items()]
     found: dict[str, Callable[[], Comparison]] = {
         f"two kernels {setting.case} {setting.n_obs}": partial(compare_kernels, setting)
         for setting in SETTINGS
@@ -86,14 +80,17 @@ def _run(name: str) -> dict[str, Any]:
 
 
 def run(names: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Run comparisons side by side, and store each as it ends."""
-    results: dict[str, dict[str, Any]] = {}
+    """Run comparisons side by side, and store each as it ends, beside those that do not run."""
+    order, names = list(comparisons()), list(names)
+    stored = json.loads(FINDINGS.read_text()) if FINDINGS.exists() else {}
+    results = {name: of for name, of in stored.items() if name in order and name not in names}
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(min(os.cpu_count() or 1, 8), context) as pool:
         futures: dict[Future[dict[str, Any]], str] = {pool.submit(_run, n): n for n in names}
         for future, name in futures.items():
             results[name] = future.result()
             print(f"{name}: p = {results[name]['p_value']:.2g}", flush=True)
+            results = {each: results[each] for each in order if each in results}
             FINDINGS.write_text(json.dumps(results, indent=1) + "\n")
     return results
 
