@@ -61,7 +61,7 @@ class Case(NamedTuple):
     tune: int
     draws: int
     must: float | None
-    aim: float
+    aim: float | None
     rivals: tuple[Published, ...] = ()
 
 
