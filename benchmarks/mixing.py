@@ -100,8 +100,9 @@ def sample(
     seed: int = 1,
     by_partitions: bool = False,
     kernel: str = "auto",
+    prior: tuple[float, float] | None = None,
 ) -> Traces:
-    """Run the chains one after another.
+    """Run the chains one after another, alpha fixed at 1 or with a Gamma prior.
 
     With `by_partitions` the predictive density has weights and parameters integrated out, else it
     is that of the stored random measure.
@@ -111,7 +112,8 @@ def sample(
     partitions: list[np.ndarray] = []
     watching = 0.0
     with pm.Model():
-        dps.DPMixture("x", 1.0, workload.component, observed=workload.observed)
+        alpha = 1.0 if prior is None else pm.Gamma("alpha", *prior)
+        dps.DPMixture("x", alpha, workload.component, observed=workload.observed)
         step = dps.DPSplitMerge(kernel=kernel)
 
         def watch(**given: Any) -> None:
