@@ -37,6 +37,7 @@ test-long: .venv/.installed  ## what `make test` leaves out: the long statistica
 	@status=0; \
 	$(PYTEST) -m slow tests/exact || status=$$?; \
 	$(PYTEST) -m slow --ignore tests/exact || status=$$?; \
+	$(PLAIN_PYTEST) -m 'plain and slow' tests/unit/test_uncompiled.py || status=$$?; \
 	$(PYTEST) --hypothesis-profile long -m 'not slow' tests/property || status=$$?; \
 	exit $$status
 

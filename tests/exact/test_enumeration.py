@@ -192,6 +192,7 @@ def test_broken_move_is_caught(name: str, family: str, rng: np.random.Generator)
     assert p_value(CONTROLS[name], case, 1.0, _SHORT, rng) < LEVEL
 
 
+@pytest.mark.slow
 @pytest.mark.control
 def test_pruning_without_certificate_is_caught(rng: np.random.Generator) -> None:
     case = ("MvNormal", 2, "overlapping")

@@ -14,6 +14,7 @@ from numba.core import event
 import pymc_dpsplit as dps
 from pymc_dpsplit.moves.sweep.assignment import slice_sweep
 from pymc_dpsplit.step import compilation
+from tests.support.quick import slow_unless
 
 # A process of its own, for in that of other tests everything may be there.
 _SCRIPT = """
@@ -63,7 +64,9 @@ def n_compiled_by_a_chain(which: str, state: str) -> int:
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("which", ["exact", "collapsed", "auto", "missing"])
+@pytest.mark.parametrize(
+    "which", slow_unless("auto".__eq__, ["exact", "collapsed", "auto", "missing"])
+)
 def test_chain_finds_every_kernel(which):
     assert n_compiled_by_a_chain(which, "ready") == 0
 

@@ -189,6 +189,7 @@ def test_predictions_have_the_type_of_the_data():
     assert idata["posterior"]["x_mu"].dtype == np.float64
 
 
+@pytest.mark.slow
 def test_missing_entries_of_float32_data():
     rows = single_rows(60, 2)
     rows[3, 1] = rows[7] = np.nan
@@ -380,6 +381,7 @@ def hdf5_array_in_one_piece(folder, rows):
     return h5py.File(folder / "rows.h5", "w").create_dataset("rows", data=rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", [zarr_array, hdf5_array, hdf5_array_in_one_piece])
 def test_arrays_of_libraries(made, tmp_path):
     rows = single_rows(200, 3)

@@ -263,6 +263,7 @@ def test_density_is_that_of_data_that_are_set(model, idata):
             pm.sample_posterior_predictive(idata, var_names=["y"], progressbar=False)
 
 
+@pytest.mark.slow
 def test_draws_after_data_are_set_are_of_these():
     """A chain that begins afterwards reads the new covariates."""
     with pm.Model() as other:
@@ -274,6 +275,7 @@ def test_draws_after_data_are_set_are_of_these():
     np.testing.assert_allclose(slopes, [-2.0, 2.0], atol=0.3)
 
 
+@pytest.mark.slow
 @pytest.mark.control
 def test_rows_drawn_with_the_covariates_of_the_declaration_are_caught(monkeypatch, idata):
     monkeypatch.setattr("pymc_dpsplit.mixture.declaration.may_grow", lambda observed: False)

@@ -50,20 +50,25 @@ def may_share_a_variable(name: str) -> bool:
 
 CASES = [(name, n_features) for name in SINGLE for n_features in sizes_of(name)]
 over_cases = pytest.mark.parametrize(("name", "n_features"), CASES)
-# For tests that take thousands of draws by kernels: compiled, and slow but for the quick families.
-over_cases_of_quick = pytest.mark.parametrize(
-    ("name", "n_features"), slow_unless(lambda case: is_quick_family(case[0]), CASES)
-)
+
+
+def of_quick(cases: list[tuple[str, int]]) -> pytest.MarkDecorator:
+    """Cases for tests that take thousands of draws: slow but for the quick families."""
+    return pytest.mark.parametrize(
+        ("name", "n_features"), slow_unless(lambda case: is_quick_family(case[0]), cases)
+    )
+
+
+over_cases_of_quick = of_quick(CASES)
 over_continuous = pytest.mark.parametrize(
     ("name", "n_features"), [case for case in CASES if case[0] in CONTINUOUS]
 )
-over_gaussian = pytest.mark.parametrize(
-    ("name", "n_features"), [case for case in CASES if case[0] in GAUSSIAN]
-)
+GAUSSIAN_CASES = [case for case in CASES if case[0] in GAUSSIAN]
+over_gaussian = pytest.mark.parametrize(("name", "n_features"), GAUSSIAN_CASES)
+over_gaussian_of_quick = of_quick(GAUSSIAN_CASES)
 # Columns that are independent given the cluster, in families other than Gaussians.
-over_independent = pytest.mark.parametrize(
-    ("name", "n_features"),
-    [case for case in CASES if case[0] not in GAUSSIAN and FAMILIES[case[0]].by_column],
+over_independent_of_quick = of_quick(
+    [case for case in CASES if case[0] not in GAUSSIAN and FAMILIES[case[0]].by_column]
 )
 over_discrete = pytest.mark.parametrize(
     ("name", "n_features"), [case for case in CASES if case[0] in DISCRETE]
@@ -72,9 +77,9 @@ over_shared = pytest.mark.parametrize(
     ("name", "n_features"),
     [case for case in CASES if may_share_a_variable(case[0])],
 )
-over_cases_by_column = pytest.mark.parametrize(
-    ("name", "n_features"), [case for case in CASES if FAMILIES[case[0]].by_column]
-)
+CASES_BY_COLUMN = [case for case in CASES if FAMILIES[case[0]].by_column]
+over_cases_by_column = pytest.mark.parametrize(("name", "n_features"), CASES_BY_COLUMN)
+over_cases_by_column_of_quick = of_quick(CASES_BY_COLUMN)
 over_datasets = pytest.mark.parametrize("dataset", DATASETS)
 
 

@@ -27,16 +27,20 @@ from tests.support.families import (
 )
 from tests.support.family_cases import (
     CASES,
+    CASES_BY_COLUMN,
     Case,
     case_of,
     hyperparameters_of,
+    of_quick,
     over_cases,
     over_cases_by_column,
+    over_cases_by_column_of_quick,
     over_cases_of_quick,
     over_datasets,
     over_discrete,
     over_gaussian,
-    over_independent,
+    over_gaussian_of_quick,
+    over_independent_of_quick,
     rows_of,
     sizes_of,
 )
@@ -586,7 +590,7 @@ def rows_p_value(ours: np.ndarray, twins: np.ndarray) -> float:
     return combine(*(stats.ks_2samp(x, y, method="asymp").pvalue for x, y in pairs))
 
 
-@over_cases
+@over_cases_of_quick
 def test_rows_have_the_law_of_their_cluster(
     name: str, n_features: int, rng: np.random.Generator
 ) -> None:
@@ -604,7 +608,7 @@ def test_rows_have_the_law_of_their_cluster(
         assert rows_p_value(drawn[labels != k], twins) < LEVEL
 
 
-@over_cases
+@over_cases_of_quick
 def test_plug_in_estimate_is_always_finite(name: str, n_features: int) -> None:
     case = case_of(name, rows_of("duplicates", n_features))
     everyone = np.arange(len(case.rows))
@@ -634,9 +638,7 @@ def test_plug_in_estimate_approaches_the_truth(
 
 # --- some features alone ------------------------------------------------------------------
 
-over_wide_cases = pytest.mark.parametrize(
-    ("name", "n_features"), [case for case in CASES if case[1] > 1 and FAMILIES[case[0]].by_column]
-)
+over_wide_cases_of_quick = of_quick([case for case in CASES_BY_COLUMN if case[1] > 1])
 
 
 def restricted(case: Case, features: np.ndarray) -> Case:
@@ -740,7 +742,7 @@ def test_restricted_predictive_is_the_full_one_integrated(name: str) -> None:
             assert np.log(np.exp(full) @ width) == pytest.approx(ours[i], abs=1e-6)
 
 
-@over_wide_cases
+@over_wide_cases_of_quick
 def test_restricted_base_measure_is_the_law_of_its_features(
     name: str, n_features: int, rng: np.random.Generator
 ) -> None:
@@ -807,7 +809,7 @@ def conditional_p_value(
     )
 
 
-@over_independent
+@over_independent_of_quick
 def test_missing_entries_have_the_law_of_their_cluster(
     name: str, n_features: int, rng: np.random.Generator
 ) -> None:
@@ -828,7 +830,7 @@ def test_missing_entries_have_the_law_of_their_cluster(
                 assert rows_p_value(drawn[labels != k], twins) < LEVEL
 
 
-@over_gaussian
+@over_gaussian_of_quick
 def test_missing_entries_have_their_conditional_law(
     name: str, n_features: int, rng: np.random.Generator
 ) -> None:
@@ -855,7 +857,7 @@ def test_missing_entries_have_their_conditional_law(
             assert conditional_p_value(drawn[kind == j], patterns[p], *marginal) < LEVEL
 
 
-@over_cases_by_column
+@over_cases_by_column_of_quick
 def test_imputing_leaves_the_law_of_rows_as_it_is(
     name: str, n_features: int, rng: np.random.Generator
 ) -> None:

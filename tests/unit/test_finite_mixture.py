@@ -164,7 +164,7 @@ def test_density_is_that_of_the_family(family):
     assert np.allclose(found, expected)
 
 
-@pytest.mark.parametrize("scale", [1e-7, 1e7])
+@pytest.mark.parametrize("scale", [1e-7, pytest.param(1e7, marks=pytest.mark.slow)])
 def test_start_suits_data_of_any_scale(scale):
     rows = dataset_of("MvNormal", "separated", 2)
     densities = []

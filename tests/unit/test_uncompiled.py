@@ -17,7 +17,7 @@ from pymc_dpsplit.components.optional import can_overrelax
 from pymc_dpsplit.kernels.jit import COMPILES
 from tests.support.families import DISCRETE, FAMILIES, component_of, target_of
 from tests.support.flat import flat_target
-from tests.support.quick import over_compiled
+from tests.support.quick import over_compiled, over_families, slow_unless
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("Poisson", "Categorical", "Multinomial", "DiagNormal", "MvNormal", "Product")
@@ -85,7 +85,10 @@ def test_plain_python_draws_what_compiled_kernels_draw(
 only_uncompiled = pytest.mark.skipif(
     not numba.config.DISABLE_JIT, reason="would compile what no other test does"
 )
-over_kernels = pytest.mark.parametrize("form", [*sampler.KERNELS, sampler.GREEDY])
+FORMS = (*sampler.KERNELS, sampler.GREEDY)
+# What `kernel="auto"` runs.
+_DEFAULTS = ("exact", "collapsed-split-merge", sampler.GREEDY)
+over_kernels = pytest.mark.parametrize("form", FORMS)
 
 
 def assert_sound(form: str, chain: Chain) -> None:
@@ -99,13 +102,13 @@ def assert_sound(form: str, chain: Chain) -> None:
 
 @only_uncompiled
 @over_kernels
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", over_families(FAMILIES))
 def test_every_kernel_runs_with_every_family(name: str, form: str) -> None:
     assert_sound(form, begun(name))
 
 
 @only_uncompiled
-@over_kernels
+@pytest.mark.parametrize("form", slow_unless(_DEFAULTS.__contains__, FORMS))
 @pytest.mark.parametrize(("n_obs", "alpha"), [(1, 1.0), (2, 1e-3), (130, 1e2), (1200, 1e-3)])
 def test_every_kernel_runs_with_few_rows_and_many_clusters(
     n_obs: int, alpha: float, form: str
