@@ -287,6 +287,14 @@ def test_traces_are_of_invariant_quantities(make_trace):
     assert set(only.viz["plot"].data_vars) == {"alpha"}
 
 
+def test_panels_of_traces_leave_room_for_labels(make_trace):
+    figure = dps.plot_trace(make_trace(2, 20)).viz["figure"].item()
+    figure.canvas.draw()
+    boxes = [axes.get_tightbbox() for axes in figure.axes if axes.has_data()]
+    overlaps = [a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i]]
+    assert overlaps and not any(overlaps)
+
+
 def test_traces_show_the_densities_that_diagnose_judges(make_trace, rng):
     shape = 2, 20, 12
     clusters = {"x_mu": rng.normal(size=shape), "x_sigma": np.ones(shape)}

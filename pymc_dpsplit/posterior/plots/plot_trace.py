@@ -4,6 +4,7 @@ from typing import Any
 
 import arviz_plots
 import xarray as xr
+from arviz_base import rcParams
 from pymc.model import Model
 
 from pymc_dpsplit.posterior.diagnostics.invariants import invariant_quantities
@@ -66,5 +67,10 @@ def plot_trace(
     shown = invariant_quantities(posterior, stats, name, mixture_names(idata))
     probes = probe_densities(idata, name, model)
     shown = shown if probes is None else shown.merge(probes)
+    backend = options.get("backend") or rcParams["plot.backend"]
+    if backend == "matplotlib" and options.get("plot_collection") is None:
+        # Else titles and labels of neighbouring panels overlap.
+        given = options.get("figure_kwargs", {})
+        options = {**options, "figure_kwargs": {"layout": "constrained", **given}}
     plots: Any = arviz_plots  # it has no type annotations
     return plots.plot_trace(xr.DataTree.from_dict({"posterior": shown}), **options)
