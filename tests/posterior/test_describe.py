@@ -292,7 +292,8 @@ def test_panels_of_traces_leave_room_for_labels(make_trace):
     figure.canvas.draw()
     boxes = [axes.get_tightbbox() for axes in figure.axes if axes.has_data()]
     overlaps = [a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i]]
-    assert overlaps and not any(overlaps)
+    assert overlaps
+    assert not any(overlaps)
 
 
 def test_traces_show_the_densities_that_diagnose_judges(make_trace, rng):
