@@ -110,6 +110,15 @@ def test_figure_of_a_density_names_categories(run: Any) -> None:
     assert not {"blue", "red"} & {tick.get_text() for tick in ax.get_xticklabels()}
 
 
+def test_density_as_data_names_categories(run: Any) -> None:
+    model, idata = run
+    found = dps.density(idata, model=model, features="colour", grid=[0.0, 1.0, 2.0])
+    assert found["category"].values.tolist() == ["blue", "red", ""]
+    found = dps.density(idata, model=model, features=("visits", "colour"), num_samples=3)
+    assert "category" not in found.coords
+    assert found["category_bis"].values.tolist()[:2] == ["blue", "red"]
+
+
 def test_density_of_a_column_is_that_of_rows_without_the_others(run: Any) -> None:
     """Whatever the order of the parts; a margin was once computed in the order of all columns."""
     model, idata = run

@@ -24,6 +24,7 @@ from pymc_dpsplit.posterior.density.feature_laws import (
     GaussianLaw,
     NumberLaw,
 )
+from pymc_dpsplit.posterior.trace.categories import names_of_codes
 from pymc_dpsplit.posterior.trace.draws import recorded_posterior
 from pymc_dpsplit.posterior.trace.features import (
     Feature,
@@ -111,8 +112,10 @@ def density(
         ``quantile``, over ``probability``
             NaN if it lies outside the range that was computed.
 
-        The attribute ``feature`` of a grid is the name of the feature, and ``is_discrete`` of the
-        Dataset says whether any feature has whole numbers; ``given`` says what is conditioned on.
+        The coordinates ``category`` and ``category_bis`` along the grids hold the names of
+        categories, where the model knows them.  The attribute ``feature`` of a grid is the name of
+        the feature, and ``is_discrete`` of the Dataset says whether any feature has whole numbers;
+        ``given`` says what is conditioned on.
 
     Raises
     ------
@@ -179,7 +182,7 @@ def density(
     if at_given:
         known = feature_names(shown.values)
         found.attrs["given"] = ", ".join(f"{known[d]} = {x:g}" for d, x in at_given.items())
-    return found
+    return _with_categories(found, names_of_codes(name, model), keep or (0,))
 
 
 def values_of(shown: PlottedValues, keep: tuple[int, ...] | None) -> np.ndarray:
@@ -352,6 +355,19 @@ def _as_dataset(
     }
     attrs = {"is_discrete": int(is_discrete), "ci_prob": ci_prob}  # netCDF has no booleans
     return xr.Dataset(variables, coords=coords, attrs=attrs)
+
+
+def _with_categories(
+    found: xr.Dataset, names: Mapping[int, Sequence[str]], keep: tuple[int, ...]
+) -> xr.Dataset:
+    """Add the names of categories along the grids of features that have some."""
+    dims = [dim for dim in ("grid", "grid_bis") if dim in found.dims]
+    for dim, feature in zip(dims, keep, strict=True):
+        if feature in names:
+            known = dict(enumerate(names[feature]))
+            along = [known.get(int(code), "") for code in found[dim].to_numpy()]
+            found = found.assign_coords({dim.replace("grid", "category"): (dim, along)})
+    return found
 
 
 def _summary(drawn: np.ndarray, ci_prob: float) -> np.ndarray:
