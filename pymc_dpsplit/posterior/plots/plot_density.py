@@ -21,6 +21,7 @@ _LEAST_BINS, _MOST_BINS = 10, 100
 _BARS: dict[str, Any] = {"facecolor": (0.5, 0.5, 0.5, 0.3), "edgecolor": "0.4", "lw": 0.5}
 # Height of the figure, relative to its bars and its line; the band may go beyond.
 _MOST_HEIGHT = 2.0
+_ROOM_FOR_LEGEND = 1.3
 
 
 def plot_density(
@@ -152,10 +153,12 @@ def _draw_counts(ax: Any, values: np.ndarray, found: xr.Dataset, kind: str) -> N
     mean, _, low, high = found["density"].to_numpy().T
     band = f"{100 * found.attrs['ci_prob']:.0f} % band"
     edges = np.append(grid - 0.5, grid[-1] + 0.5)
-    ax.hist(values, bins=edges, density=True, color="0.85", label=kind)
+    shares, _, _ = ax.hist(values, bins=edges, density=True, color="0.85", label=kind)
     ax.vlines(grid, low, high, color="C0", alpha=0.5, label=band)
     ax.plot(grid, mean, ".", color="C0", label="posterior mean")
     ax.xaxis.get_major_locator().set_params(integer=True)
+    # Few bars fill the figure, so that the legend would cover one.
+    ax.set_ylim(top=_ROOM_FOR_LEGEND * max(shares.max(), high.max()), auto=True)
     ax.legend()
 
 
