@@ -19,7 +19,6 @@ from pymc_dpsplit import sampler
 from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
 from pymc_dpsplit.data.blocks import column_centres, column_means
 from pymc_dpsplit.kernels.threads import new_pool
-from pymc_dpsplit.moves.partition import log_joint
 from pymc_dpsplit.step.chain_memory import DPSplitMergeState
 from pymc_dpsplit.step.chain_start import first_state
 from pymc_dpsplit.step.concentration_move import (
@@ -29,13 +28,12 @@ from pymc_dpsplit.step.concentration_move import (
     strength_prior,
     with_present_law,
 )
-from pymc_dpsplit.step.drawn_values import drawn_values
+from pymc_dpsplit.step.drawn_values import drawn_values, with_drawn_entries
 from pymc_dpsplit.step.intercept_move import move_intercepts
 from pymc_dpsplit.step.joint_label_row_update import (
     LikelyRows,
     update_incomplete_rows,
     update_latent_rows,
-    with_entries,
 )
 from pymc_dpsplit.step.kernel_choice import AUTO, COLLAPSED, SLICES, choose_kernel
 from pymc_dpsplit.step.options import Options, refuse_kernel, refuse_unknown
@@ -115,8 +113,9 @@ class DPSplitMerge(BlockedStep):
         made if the likelihood has one factor per value, of any form; the statistic
         ``{name}_exchanged`` counts the values that moved.  For missing entries: any number but
         0 makes one such update of each incomplete row.
-    keep_labels : bool
-        Store the labels of every draw in ``sample_stats`` as ``{name}_labels``.
+    keep_labels : bool, optional
+        Store the labels of every draw in ``sample_stats`` as ``{name}_labels``; by default if a
+        cluster has 50 parameters or more, and labels take a twentieth of their memory or less.
     continues : bool
         The initial values are a whole draw of a chain, which `extend` gives.  The labels are
         drawn given its measure, unless they are variables, and no tuning draw is greedy.
@@ -183,7 +182,7 @@ class DPSplitMerge(BlockedStep):
         start_clusters: int | None = None,
         start_labels: Any = None,
         exchanges: int = 10,
-        keep_labels: bool = False,
+        keep_labels: bool | None = None,
         continues: bool = False,
     ) -> None:
         del blocked
@@ -223,7 +222,8 @@ class DPSplitMerge(BlockedStep):
         self.vars = [model.rvs_to_values[rv] for rv in self.mixture.owned]
         self.vars += moved_by_kernels(self._concentrations)
         self._intercepts = intercepts_of(self.mixture, model, point)
-        self.stats_dtypes_shapes = stats_types(self.mixture.name, n_labels if keep_labels else None)
+        kept = n_labels if self.options.keeps_labels(self.mixture, n_labels) else None
+        self.stats_dtypes_shapes = stats_types(self.mixture.name, kept)
         self.stats_dtypes = [{key: of for key, (of, _) in self.stats_dtypes_shapes.items()}]
         self._forget()
 
@@ -316,16 +316,11 @@ class DPSplitMerge(BlockedStep):
         known = conditioning, point, self._shift, self._incomplete
         values = drawn_values(self.mixture, measure, state.labels, *known, self.rng)
         if self.mixture.unobserved is not None:
-            entries = self.mixture.value_names["unobserved"]
-            rows = with_entries(
-                conditioning.rows, self._incomplete, point[entries], values[entries]
-            )
-            target = target._replace(data=self.mixture.component.arranged(rows))
-            state = sampler.resume(target, state.labels)
-            measure = measure._replace(log_joint=log_joint(target, state.stats))
+            rest = conditioning, point, values, self._incomplete
+            target, state, measure = with_drawn_entries(self.mixture, target, state, measure, *rest)
         plan = plan_of(self.kernel, target, schedule)
         stats = stats_of(self.mixture.name, target, state, measure, counts, plan, n_exchanged)
-        if self.options.keep_labels:
+        if f"{self.mixture.name}_labels" in self.stats_dtypes_shapes:
             labels = self.mixture.items.recorded(state.labels)
             stats[f"{self.mixture.name}_labels"] = labels_stat(labels)
         self._remember(stats)

@@ -6,8 +6,9 @@ import numpy as np
 
 from pymc_dpsplit import sampler
 from pymc_dpsplit.components.fixed_hyperparameters import with_values
+from pymc_dpsplit.moves.partition import log_joint
 from pymc_dpsplit.moves.patterns import Incomplete
-from pymc_dpsplit.step.joint_label_row_update import impute
+from pymc_dpsplit.step.joint_label_row_update import impute, with_entries
 from pymc_dpsplit.variables import MixtureVariables
 from pymc_dpsplit.variables.conditioning import Conditioning
 
@@ -56,3 +57,43 @@ def drawn_values(
         known = conditioning.rows, point[name], incomplete
         values[name] = impute(component, *known, parameters, labels, rng)
     return values
+
+
+def with_drawn_entries(
+    mixture: MixtureVariables,
+    target: sampler.Target,
+    state: sampler.ChainState,
+    measure: sampler.Measure,
+    conditioning: Conditioning,
+    point: Mapping[str, np.ndarray],
+    values: Mapping[str, np.ndarray],
+    incomplete: Incomplete,
+) -> tuple[sampler.Target, sampler.ChainState, sampler.Measure]:
+    """Return target, state and log joint density of data whose missing entries were drawn.
+
+    Parameters
+    ----------
+    mixture : MixtureVariables
+    target : Target
+    state : ChainState
+    measure : Measure
+        Of the partition of `state`.
+    conditioning : Conditioning
+        What the model gives the mixture at `point`.
+    point : mapping
+        Value of every variable before the draw.
+    values : mapping
+        Result of `drawn_values`.
+    incomplete : Incomplete
+
+    Returns
+    -------
+    target : Target
+    state : ChainState
+    measure : Measure
+    """
+    name = mixture.value_names["unobserved"]
+    rows = with_entries(conditioning.rows, incomplete, point[name], values[name])
+    target = target._replace(data=mixture.component.arranged(rows))
+    state = sampler.resume(target, state.labels)
+    return target, state, measure._replace(log_joint=log_joint(target, state.stats))

@@ -1,5 +1,6 @@
 """Options of the step, as given in ``pm.sample(dpsplit={...})``, and their checks."""
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,8 +11,13 @@ from pymc_dpsplit import sampler
 from pymc_dpsplit.components.arguments import array_of, check_integer, shown
 from pymc_dpsplit.components.shared_labels.items import Items
 from pymc_dpsplit.step.kernel_choice import AUTO
+from pymc_dpsplit.variables import MixtureVariables
 
 # Arguments that PyMC passes to every step method, besides the options.
+# Labels are stored by default if clusters have so many parameters, and so many times the memory of
+# the labels is no more than theirs.  Then few clusters are recorded, and from draws that have more
+# the labels cannot be redrawn.
+_MANY_PARAMETERS, _LABELS_OF_PARAMETERS = 50, 20
 _ARGUMENTS_OF_PYMC = ("model", "rng", "initial_point", "compile_kwargs", "blocked")
 
 
@@ -26,7 +32,7 @@ class Options:
     start_clusters: int | None
     start_labels: np.ndarray | None
     exchanges: int
-    keep_labels: bool
+    keep_labels: bool | None
     continues: bool = False
 
     def __post_init__(self) -> None:
@@ -46,16 +52,37 @@ class Options:
                     "start_labels is not a vector of integers; give a cluster for each observation."
                 )
         for name in ("keep_labels", "continues"):
-            if not isinstance(getattr(self, name), bool | np.bool_):
-                raise ValueError(
-                    f"{name}={shown(getattr(self, name))} is neither; give True or False."
-                )
+            value = getattr(self, name)
+            is_default = value is None and name == "keep_labels"
+            if not is_default and not isinstance(value, bool | np.bool_):
+                raise ValueError(f"{name}={shown(value)} is neither; give True or False.")
         for name in ("start_clusters", "start_labels"):
             if self.continues and getattr(self, name) is not None:
                 raise ValueError(
                     f"{name} is given, but a chain that continues starts from the draw in "
                     f"initvals; leave {name} out."
                 )
+
+    def keeps_labels(self, mixture: MixtureVariables, n_labels: int) -> bool:
+        """Return whether the labels of every draw are stored.
+
+        Parameters
+        ----------
+        mixture : MixtureVariables
+        n_labels : int
+            Number of labels.
+
+        Returns
+        -------
+        bool
+        """
+        if self.keep_labels is not None or mixture.is_labelled:
+            return bool(self.keep_labels)
+        shapes = [mixture.measure[name].type.shape for name in mixture.component.parameters]
+        n_numbers = sum(math.prod(shape) for shape in shapes)
+        n_bytes = n_labels * np.min_scalar_type(n_labels).itemsize
+        has_many = n_numbers >= _MANY_PARAMETERS * mixture.max_clusters
+        return has_many and _LABELS_OF_PARAMETERS * n_bytes <= 8 * n_numbers
 
     def refuse_start_of_other_length(self, name: str, n_obs: int) -> None:
         """Raise ValueError if `start_labels` does not have one label per observation.

@@ -118,9 +118,8 @@ def test_huge_alpha_takes_neither_time_nor_memory():
 
 def test_alpha_of_a_heavy_tailed_prior_may_pass_the_number_of_rows():
     """Sweeps with sticks and without take turns in one chain."""
-    idata = sampled(
-        "Normal", CLUSTERED[:, :1], lambda: pm.HalfCauchy("alpha", 1e3), draws=60, tune=60
-    )
+    several = {"draws": 150, "tune": 60, "dpsplit": {"kernel": "exact"}}
+    idata = sampled("Normal", CLUSTERED[:, :1], lambda: pm.HalfCauchy("alpha", 1e3), **several)
     assert_sensible(idata, 24)
     alpha = idata["posterior"]["alpha"]
     assert alpha.min() < 24 < alpha.max()

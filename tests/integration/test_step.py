@@ -471,3 +471,36 @@ def test_sampling_with_a_progress_bar(progressbar, capsys, monkeypatch):
         dps.DPMixture("x", pm.Gamma("alpha", 2, 4), NORMAL, observed=ROWS[:, 0])
     sampled(model, progressbar=progressbar, quiet=False, chains=2, cores=1)
     assert "K[inner::x]" in capsys.readouterr().out
+
+
+def wide_model(n_features, **arguments):
+    """A model of 40 rows with as many features."""
+    rows = np.random.default_rng(2).normal(size=(40, n_features))
+    with pm.Model() as model:
+        component = dps.MvNormal.from_data(rows)
+        dps.DPMixture("x", 20.0, component, observed=rows, max_clusters=6, **arguments)
+    return model
+
+
+def test_small_labels_are_kept_unless_the_user_says_no():
+    def keeps(n_features, **options):
+        with wide_model(n_features):
+            return "x_labels" in dps.DPSplitMerge(**options).stats_dtypes_shapes
+
+    assert keeps(8)
+    assert not keeps(2)
+    assert keeps(2, keep_labels=True)
+    assert not keeps(8, keep_labels=False)
+    with pm.Model():
+        dps.DPMixture("z", 1.0, dps.MvNormal(np.zeros(8), 1.0, 10.0, np.eye(8)), shape=(9, 8))
+        labels_are_variables = dps.DPSplitMerge()
+    assert "z_labels" not in labels_are_variables.stats_dtypes_shapes
+
+
+def test_partition_is_known_though_clusters_are_left_out():
+    model = wide_model(8)
+    idata = sampled(model, draws=10, tune=10)
+    counts = idata["posterior"]["x_n_clusters"].to_numpy()
+    assert (counts > 6).any()
+    labels = dps.sample_labels(idata, model=model).to_numpy()
+    assert [len(np.unique(of)) for of in labels[0]] == counts[0].tolist()
