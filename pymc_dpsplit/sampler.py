@@ -59,8 +59,12 @@ def form_of(kernel_name: str, is_conjugate: bool) -> KernelForm | None:
     return published.conjugate if is_conjugate else published.nonconjugate
 
 
+# What most kernels keep beside the partition: nothing.
+NOTHING_KEPT = np.empty(0, np.int8), np.empty((0, 0))
+
+
 class ChainState(NamedTuple):
-    """Partition of one chain.
+    """Partition of one chain, and what its kernel keeps beside it.
 
     Attributes
     ----------
@@ -68,10 +72,17 @@ class ChainState(NamedTuple):
         Cluster 0 .. K - 1 of each observation.
     stats : ndarray of float64, shape (K, S)
         Sufficient statistics of each cluster; element 0 is its size.
+    of_rows : ndarray of int8, shape (N,) or (0,)
+        Auxiliary variables of the observations.
+    of_clusters : ndarray of float64, shape (K, C) or (0, 0)
+        Auxiliary variables of the clusters.  Both are empty for most kernels, and where a kernel
+        that has them draws them anew.
     """
 
     labels: np.ndarray
     stats: np.ndarray
+    of_rows: np.ndarray = NOTHING_KEPT[0]
+    of_clusters: np.ndarray = NOTHING_KEPT[1]
 
     @property
     def n_observations(self) -> int:
@@ -281,6 +292,10 @@ def advance(
     # Declaration refuses kernels that a family does not have.
     assert form is not None
     moves.prepare(target)
+    if form.keeps:
+        kept = state.of_rows, state.of_clusters
+        found = form.iterate(target, labels, stats, rng, schedule, acceptance_counts, *kept)
+        return ChainState(labels, *found), acceptance_counts
     if pool is None or form.finish is None or not _has_shared_sweep(target.law, len(labels)):
         stats = form.iterate(target, labels, stats, rng, schedule, acceptance_counts)
         return ChainState(labels, stats), acceptance_counts

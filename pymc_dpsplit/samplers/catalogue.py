@@ -5,6 +5,7 @@ from pymc_dpsplit.kernels.tiles import TILE
 from pymc_dpsplit.moves.cost import visit_cost, work_of
 from pymc_dpsplit.moves.family_moves import KernelForm, typical_size
 from pymc_dpsplit.moves.target import Target
+from pymc_dpsplit.samplers.chang_fisher import iterate_chang_fisher
 from pymc_dpsplit.samplers.jain_neal import RESTRICTED_SCANS, iterate_jain_neal
 from pymc_dpsplit.samplers.neal8 import (
     N_AUXILIARY,
@@ -16,6 +17,8 @@ from pymc_dpsplit.samplers.sams import iterate_sams
 
 # Nanoseconds of a density compiled by PyTensor; of another one, and per multiplication in it.
 _COMPILED_DENSITY, _DENSITY, _WORK = 7.0, 0.7, 0.012
+# Nanoseconds of looking up a label.
+_LOOK = 0.5
 # Densities of a row that slice sampling evaluates per parameter.
 _STEPS_OF_SLICE = 7
 
@@ -47,6 +50,12 @@ def _neal8_cost(target: Target, n_clusters: int, _: float) -> float:
     return target.data.shape[0] * n_densities * per_density
 
 
+def _chang_fisher_cost(target: Target, n_clusters: int, attempts: float) -> float:
+    n_obs, per_density = target.data.shape[0], _DENSITY + _WORK * work_of(target.data)
+    splits = (n_clusters + attempts) * n_obs * _LOOK
+    return n_obs * (n_clusters + 2) * per_density + splits
+
+
 _ALL = (
     PublishedSampler(
         name="jain-neal",
@@ -56,6 +65,7 @@ _ALL = (
         nonconjugate=None,
         attempts=1,
         cost=_jain_neal_cost,
+        is_collapsed=True,
     ),
     PublishedSampler(
         name="sams",
@@ -65,6 +75,7 @@ _ALL = (
         nonconjugate=None,
         attempts=1,
         cost=_sams_cost,
+        is_collapsed=True,
     ),
     PublishedSampler(
         name="neal8",
@@ -74,6 +85,18 @@ _ALL = (
         nonconjugate=KernelForm(iterate_nonconjugate_neal8, None),
         attempts=0,
         cost=_neal8_cost,
+        is_collapsed=False,
+    ),
+    PublishedSampler(
+        name="chang-fisher",
+        source="Chang & Fisher (2013), Adv. Neural Inf. Process. Syst. 26, 620-628",
+        is_exact=False,
+        conjugate=KernelForm(iterate_chang_fisher, None, keeps=True),
+        nonconjugate=None,
+        attempts=1,
+        cost=_chang_fisher_cost,
+        is_collapsed=False,
+        takes_any_law=False,
     ),
 )
 

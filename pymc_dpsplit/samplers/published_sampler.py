@@ -25,6 +25,10 @@ class PublishedSampler(NamedTuple):
         Split/merge attempts in an iteration as published.
     cost : callable
         ``(target, n_clusters, attempts) -> float``: nanoseconds of an iteration, approximately.
+    is_collapsed : bool
+        Whether an iteration visits every observation by collapsed Gibbs.
+    takes_any_law : bool
+        Whether it is for all laws of the partition, not for Dirichlet processes only.
     """
 
     name: str
@@ -34,3 +38,5 @@ class PublishedSampler(NamedTuple):
     nonconjugate: KernelForm | None
     attempts: int
     cost: Callable[[Target, int, float], float]
+    is_collapsed: bool
+    takes_any_law: bool = True

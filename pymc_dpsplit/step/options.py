@@ -1,5 +1,6 @@
 """Options of the step, as given in ``pm.sample(dpsplit={...})``, and their checks."""
 
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,7 @@ import numpy as np
 from pymc_dpsplit import sampler
 from pymc_dpsplit.components.arguments import array_of, check_integer, shown
 from pymc_dpsplit.components.shared_labels.items import Items
+from pymc_dpsplit.moves.partition_law import PartitionLaw
 from pymc_dpsplit.step.kernel_choice import AUTO
 
 # Arguments that PyMC passes to every step method, besides the options.
@@ -99,6 +101,44 @@ def refuse_kernel(kernel: str, name: str, is_conjugate: bool) -> None:
         raise ValueError(
             f"kernel={kernel!r} needs a family whose parameters can be integrated out, which that "
             f"of {name} is not; leave kernel= out."
+        )
+
+
+def check_published(kernel: str, name: str, law: PartitionLaw) -> None:
+    """Check whether a sampler of the literature is for the law of a mixture, and exact.
+
+    Parameters
+    ----------
+    kernel : str
+        One of `sampler.KERNELS`, or `AUTO`.
+    name : str
+        Name of the mixture.
+    law : PartitionLaw
+
+    Raises
+    ------
+    ValueError
+        If it is for Dirichlet processes only, and the mixture has another law.
+
+    Warns
+    -----
+    UserWarning
+        If its draws have another law than the posterior.
+    """
+    published = sampler.SAMPLERS.get(kernel)
+    if published is None:
+        return
+    if not published.takes_any_law and law.discount != 0.0:
+        raise ValueError(
+            f"kernel={kernel!r} samples Dirichlet processes, and {name} has another law; leave "
+            "kernel= out."
+        )
+    if not published.is_exact:
+        warnings.warn(
+            f"kernel={kernel!r} is here for comparison: its draws have another law than the "
+            "posterior (docs/samplers.md); leave kernel= out for exact ones.",
+            UserWarning,
+            stacklevel=3,
         )
 
 

@@ -189,7 +189,7 @@ def _merged_without_reverse(target, labels, stats, rng):
     return carry_out(labels, stats, decision, np.zeros(4, np.int64))
 
 
-def _altered(kernel: Any, **changed: Any) -> Any:
+def altered(kernel: Any, **changed: Any) -> Any:
     """Compile the function of a kernel with other functions in the place of some that it calls."""
     honest = kernel.__wrapped__
     return numba.njit(FunctionType(honest.__code__, {**honest.__globals__, **changed}))
@@ -201,8 +201,8 @@ def _fill_anew(prior, tile, clusters, n_clusters, is_alone, auxiliary, rng):
 
 
 # Auxiliary clusters among which an observation that was alone does not find its own parameters.
-_forgetful = _altered(
-    auxiliary_sweep, redraw_label=_altered(redraw_label, fill_auxiliary=_fill_anew)
+_forgetful = altered(
+    auxiliary_sweep, redraw_label=altered(redraw_label, fill_auxiliary=_fill_anew)
 )
 
 # For tests of its own: few atoms without observations hide it.
