@@ -256,6 +256,15 @@ def _has_shared_sweep(law: PartitionLaw, n_obs: int) -> bool:
     return bool(strip_count(n_obs) > 1 and breaks_sticks(law, n_obs))
 
 
+def _refuse_too_many_sticks(kernel_name: str, strength: float) -> None:
+    published = SAMPLERS.get(kernel_name)
+    if published is not None and strength > published.most_strength:
+        raise ValueError(
+            f"alpha is {strength:g}, for which kernel={kernel_name!r} breaks more than a million "
+            "sticks in a sweep; leave kernel= out, or give alpha a prior with a lighter tail."
+        )
+
+
 def advance(
     kernel_name: str,
     target: Target,
@@ -292,6 +301,7 @@ def advance(
     # Declaration refuses kernels that a family does not have.
     assert form is not None
     moves.prepare(target)
+    _refuse_too_many_sticks(kernel_name, target.law.strength)
     if form.keeps:
         kept = state.of_rows, state.of_clusters
         found = form.iterate(target, labels, stats, rng, schedule, acceptance_counts, *kept)

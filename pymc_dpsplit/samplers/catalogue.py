@@ -1,5 +1,7 @@
 """The samplers of the literature, by the names that users give as ``kernel=``."""
 
+import math
+
 from pymc_dpsplit.components.nonconjugate.compiled_prior import CompiledPrior
 from pymc_dpsplit.kernels.tiles import TILE
 from pymc_dpsplit.moves.cost import visit_cost, work_of
@@ -14,6 +16,11 @@ from pymc_dpsplit.samplers.neal8 import (
 )
 from pymc_dpsplit.samplers.published_sampler import PublishedSampler
 from pymc_dpsplit.samplers.sams import iterate_sams
+from pymc_dpsplit.samplers.slice_sampler import (
+    MOST_STRENGTH,
+    iterate_nonconjugate_slice,
+    iterate_slice,
+)
 
 # Nanoseconds of a density compiled by PyTensor; of another one, and per multiplication in it.
 _COMPILED_DENSITY, _DENSITY, _WORK = 7.0, 0.7, 0.012
@@ -41,19 +48,28 @@ def _sams_cost(target: Target, n_clusters: int, attempts: float) -> float:
     return _collapsed_cost(target, n_clusters) + attempts * _side_cost(target, n_clusters)
 
 
-def _neal8_cost(target: Target, n_clusters: int, _: float) -> float:
-    n_densities, per_density = n_clusters + TILE * N_AUXILIARY, _COMPILED_DENSITY
+def _cost_of_densities(target: Target, n_atoms: float) -> float:
+    """Cost of the density of every observation under atoms, and of an update of parameters."""
+    per_density = _COMPILED_DENSITY
     if isinstance(target.prior, CompiledPrior):
-        n_densities += _STEPS_OF_SLICE * len(target.prior.widths)
+        n_atoms += _STEPS_OF_SLICE * len(target.prior.widths)
     else:
         per_density = _DENSITY + _WORK * work_of(target.data)
-    return target.data.shape[0] * n_densities * per_density
+    return target.data.shape[0] * n_atoms * per_density
+
+
+def _neal8_cost(target: Target, n_clusters: int, _: float) -> float:
+    return _cost_of_densities(target, n_clusters + TILE * N_AUXILIARY)
 
 
 def _chang_fisher_cost(target: Target, n_clusters: int, attempts: float) -> float:
-    n_obs, per_density = target.data.shape[0], _DENSITY + _WORK * work_of(target.data)
-    splits = (n_clusters + attempts) * n_obs * _LOOK
-    return n_obs * (n_clusters + 2) * per_density + splits
+    looks = (n_clusters + attempts) * target.data.shape[0] * _LOOK
+    return _cost_of_densities(target, n_clusters + 2) + looks
+
+
+def _slice_cost(target: Target, n_clusters: int, _: float) -> float:
+    n_sticks = target.law.strength * math.log1p(target.data.shape[0])
+    return _cost_of_densities(target, n_clusters + n_sticks)
 
 
 _ALL = (
@@ -97,6 +113,18 @@ _ALL = (
         cost=_chang_fisher_cost,
         is_collapsed=False,
         takes_any_law=False,
+    ),
+    PublishedSampler(
+        name="slice",
+        source="Walker (2007), Comm. Stat. Simul. Comput. 36, 45-54",
+        is_exact=True,
+        conjugate=KernelForm(iterate_slice, None, keeps=True),
+        nonconjugate=KernelForm(iterate_nonconjugate_slice, None, keeps=True),
+        attempts=0,
+        cost=_slice_cost,
+        is_collapsed=False,
+        takes_any_law=False,
+        most_strength=MOST_STRENGTH,
     ),
 )
 

@@ -1,5 +1,6 @@
 """Record of a sampler of the literature: its forms as a kernel, its source, if it is exact."""
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -29,6 +30,8 @@ class PublishedSampler(NamedTuple):
         Whether an iteration visits every observation by collapsed Gibbs.
     takes_any_law : bool
         Whether it is for all laws of the partition, not for Dirichlet processes only.
+    most_strength : float
+        Concentration above which an iteration takes minutes and gigabytes.
     """
 
     name: str
@@ -40,3 +43,4 @@ class PublishedSampler(NamedTuple):
     cost: Callable[[Target, int, float], float]
     is_collapsed: bool
     takes_any_law: bool = True
+    most_strength: float = math.inf
