@@ -69,19 +69,20 @@ def distance(
     )
 
 
-def table() -> str:
-    """Table of all samplers and cases, in Markdown."""
+def print_table() -> None:
+    """Print the table of all samplers and cases, in Markdown."""
     names = [name for name, row in SAMPLERS.items() if not row.is_exact]
-    lines = ["| kernel | data | alpha | total variation | E(K) | exact |", "|---|---|---|---|---|---|"]
+    print("| kernel | data | alpha | total variation | E(K) | exact |")
+    print("|---|---|---|---|---|---|")
     for name in (*names, _REFERENCE):
         for dataset, alpha in CASES:
             found = distance(name, dataset, alpha)
-            lines.append(
-                f'| `"{name}"` | {dataset} | {alpha:g} | {found.total_variation:.3f} | '
-                f"{found.n_clusters:.2f} | {found.exact_n_clusters:.2f} |"
+            print(
+                f'| `"{name}"` | {dataset} | {alpha:g} | {found.total_variation:.3f} '
+                f"| {found.n_clusters:.2f} | {found.exact_n_clusters:.2f} |",
+                flush=True,
             )
-    return "\n".join(lines)
 
 
 if __name__ == "__main__":
-    print(table())
+    print_table()
