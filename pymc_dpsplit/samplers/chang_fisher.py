@@ -6,8 +6,8 @@ cluster whose sub-clusters have burned in is proposed to be split into them.  Th
 split or merge.
 
 The sweep may empty a cluster and never founds one, and the splits are accepted without the
-probability of the division, while the merges that would be their reverse are never made; docs/samplers.md
-has what comes of it.
+probability of the division, while the merges that would be their reverse are never made;
+docs/samplers.md has what comes of it.
 """
 
 import math
@@ -221,7 +221,9 @@ def iterate_chang_fisher(
             target, labels, stats, side, progress, rng, acceptance_counts
         )
         for _ in range(whole(schedule.attempts, rng)):
-            stats, progress = random_attempt(target, labels, stats, progress, rng, acceptance_counts)
+            stats, progress = random_attempt(
+                target, labels, stats, progress, rng, acceptance_counts
+            )
         begin_sub_clusters(labels, side, progress, rng)
         target = move_strength(target, stats, atoms, schedule.strength, rng)
     return stats, side, progress

@@ -78,9 +78,9 @@ def decide_by_prior(target, labels, stats, key):
     """Decide on one random split or merge; `key` determines all random numbers.
 
     With K clusters before the move and q the Dirichlet-multinomial probability of the division, the
-    ratio of Hastings is R / ((K + 1) q) for a split and K q / R for a merge: a cluster is drawn with
-    probability 1 / K, a pair with 2 / (K (K - 1)), and either of two numberings of the sides makes the
-    same division.
+    ratio of Hastings is R / ((K + 1) q) for a split and K q / R for a merge: a cluster is drawn
+    with probability 1 / K, a pair with 2 / (K (K - 1)), and either of two numberings of the sides
+    makes the same division.
 
     Parameters
     ----------

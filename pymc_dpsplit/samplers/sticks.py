@@ -1,9 +1,9 @@
 """Sticks in their order: a random measure whose atoms have positions.
 
-A Dirichlet process is sum_j w_j delta(theta_j), w_j = v_j prod_{l < j} (1 - v_l), v_j ~ Beta(1, alpha).
-Samplers that instantiate the sticks have the position of every cluster in their state: observation i
-is at position d_i, and a cluster is what is at one position.  Positions are kept from draw to
-draw; `draw_positions` draws them given the partition alone.
+A Dirichlet process is sum_j w_j delta(theta_j), w_j = v_j prod_{l < j} (1 - v_l), with
+v_j ~ Beta(1, alpha).  Samplers that instantiate the sticks have the position of every cluster in
+their state: observation i is at position d_i, and a cluster is what is at one position.  Positions
+are kept from draw to draw; `draw_positions` draws them given the partition alone.
 """
 
 import math

@@ -1,8 +1,8 @@
 """Sub-clusters: every cluster with its members divided in two, as they are kept from draw to draw.
 
-Chang & Fisher (2013), section 5.1.  Each observation has a sub-cluster label ("left" or "right", here
-side 0 or 1) beside that of its cluster, and each sub-cluster has a weight and parameters, which are
-drawn in every iteration.  The sides are auxiliary variables of the chain.
+Chang & Fisher (2013), section 5.1.  Each observation has a sub-cluster label ("left" or "right",
+here side 0 or 1) beside that of its cluster, and each sub-cluster has a weight and parameters,
+which are drawn in every iteration.  The sides are auxiliary variables of the chain.
 """
 
 import math
@@ -138,8 +138,8 @@ def draw_sides(prior, data, labels, log_weights, params, key, side, log_likeliho
     side : ndarray of int8, shape (N,)
         Overwritten.
     log_likelihood : ndarray of float64, shape (K,)
-        Overwritten with the log likelihood L of the members under the parameters of the sides drawn,
-        section 5.4; 0 for a cluster without members.
+        Overwritten with the log likelihood L of the members under the parameters of the sides
+        drawn, section 5.4; 0 for a cluster without members.
     """
     n_clusters = log_likelihood.shape[0]
     members, bounds = np.empty(labels.shape[0], np.int64), np.empty(n_clusters + 1, np.int64)

@@ -18,6 +18,7 @@ from pymc_dpsplit.moves.nonconjugate.parameters import update_parameters
 from pymc_dpsplit.moves.partition_law import dirichlet_process
 from pymc_dpsplit.moves.sweep.assignment import slice_sweep
 from pymc_dpsplit.pymc_component.compiled import kernel_of
+from pymc_dpsplit.samplers.catalogue import SAMPLERS
 from tests.reference.generic import FAMILIES
 from tests.support.partitions import (
     coclustering,
@@ -84,9 +85,14 @@ def test_sampler_keeps_the_posterior(name: str, attempts: float, rng: np.random.
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "kernel", [name for name, row in SAMPLERS.items() if row.nonconjugate and row.is_exact]
+)
 @pytest.mark.parametrize("name", FAMILIES)
-def test_auxiliary_clusters_keep_the_posterior(name: str, rng: np.random.Generator) -> None:
-    assert p_value(name, target_of(name), 0.0, rng, "neal8") > LEVEL
+def test_published_samplers_keep_the_posterior(
+    name: str, kernel: str, rng: np.random.Generator
+) -> None:
+    assert p_value(name, target_of(name), 0.0, rng, kernel) > LEVEL
 
 
 def without(target: sampler.Target, address: Any) -> sampler.Target:

@@ -1,6 +1,7 @@
-"""Samplers of the literature that are not exact are far from the posterior, as docs/samplers.md says.
+"""Samplers of the literature that are not exact are far from the posterior.
 
-What every exact move passes, they fail; their parts that are exact pass.  Level 1e-5 each.
+What every exact move passes, they fail; their parts that are exact pass.  docs/samplers.md has the
+distances.  Level 1e-5 each.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Samplers of the literature whose state has more than the partition, through the step and `pm.sample`."""
+"""Samplers whose state has more than the partition, through the step and `pm.sample`."""
 
 import warnings
 from dataclasses import replace

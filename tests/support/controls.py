@@ -203,9 +203,8 @@ def _fill_anew(prior, tile, clusters, n_clusters, is_alone, auxiliary, rng):
 
 
 # Auxiliary clusters among which an observation that was alone does not find its own parameters.
-_forgetful = altered(
-    auxiliary_sweep, redraw_label=altered(redraw_label, fill_auxiliary=_fill_anew)
-)
+_forgetful = altered(auxiliary_sweep, redraw_label=altered(redraw_label, fill_auxiliary=_fill_anew))
+
 
 @numba.njit
 def _leave_remainder(target, rng, log_weights, log_rest, params, log_floor):

@@ -40,7 +40,7 @@ def test_statistics_are_those_of_the_sides() -> None:
     found = sub_stats()
     for k in range(2):
         for s in range(2):
-            own = np.flatnonzero((LABELS == k) & (SIDES == s))
+            own = np.flatnonzero((k == LABELS) & (s == SIDES))
             assert found[2 * k + s, 0] == len(own)
             rows = TARGET.data[own] - TARGET.prior.shift
             assert found[2 * k + s, 1] == pytest.approx(rows.sum(), abs=1e-9)
@@ -86,7 +86,7 @@ def test_parameters_of_an_empty_sub_cluster_are_drawn_from_the_base_measure(
     mu = np.reshape(component.unpack(drawn, TARGET.prior.shift)["mu"], (500, 4))
     # Eq. (14): the third sub-cluster is empty, the others have rows.
     for c in range(4):
-        rows = ROWS[2 * LABELS + SIDES == c]
+        rows = ROWS[c == 2 * LABELS + SIDES]
         assert len(rows) == (3, 2, 0, 3)[c]
         exact = TWIN.draw_parameters(rng, rows, 500)["mu"]
         assert stats.ks_2samp(mu[:, c], exact).pvalue > LEVEL
@@ -116,7 +116,7 @@ def test_sides_are_drawn_by_weight_times_density(rng: np.random.Generator) -> No
         )
         left += side == 0
         for k in range(2):
-            own = np.flatnonzero(LABELS == k)
+            own = np.flatnonzero(k == LABELS)
             assert likelihood[k] == pytest.approx(densities[k][own, side[own]].sum(), rel=1e-9)
     exact = np.where(LABELS == 0, odds[0], odds[1])
     for i in range(8):
@@ -140,7 +140,7 @@ def test_sub_clusters_burn_in_when_their_likelihood_first_falls() -> None:
 
 def hastings_ratio(labels: np.ndarray, k: int) -> float:
     """H of a split of cluster k into its sides, eq. (21), by the naive twin."""
-    left, right = (ROWS[(labels == k) & (SIDES == s)] for s in range(2))
+    left, right = (ROWS[(labels == k) & (s == SIDES)] for s in range(2))
     log_h = math.log(ALPHA) + math.lgamma(len(left)) + math.lgamma(len(right))
     log_h += TWIN.log_marginal(left) + TWIN.log_marginal(right)
     union = np.concatenate((left, right))
@@ -157,7 +157,8 @@ def test_splits_are_accepted_by_the_published_ratio(rng: np.random.Generator) ->
             TARGET, labels, whole, SIDES, burned_in(2), rng, counts
         )
         # The left side of cluster 1 is empty, so that only the other is proposed.
-        assert counts[0] == 1 and counts[2] == 0
+        assert counts[0] == 1
+        assert counts[2] == 0
         n_accepted += counts[1]
         if counts[1]:
             np.testing.assert_array_equal(labels == 2, (LABELS == 0) & (SIDES == 1))
