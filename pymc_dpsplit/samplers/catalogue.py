@@ -8,6 +8,11 @@ from pymc_dpsplit.moves.cost import visit_cost, work_of
 from pymc_dpsplit.moves.family_moves import KernelForm, typical_size
 from pymc_dpsplit.moves.target import Target
 from pymc_dpsplit.samplers.chang_fisher import iterate_chang_fisher
+from pymc_dpsplit.samplers.importance_conditional import (
+    N_VALUES,
+    iterate_ics,
+    iterate_nonconjugate_ics,
+)
 from pymc_dpsplit.samplers.jain_neal import RESTRICTED_SCANS, iterate_jain_neal
 from pymc_dpsplit.samplers.neal8 import (
     N_AUXILIARY,
@@ -65,6 +70,10 @@ def _neal8_cost(target: Target, n_clusters: int, _: float) -> float:
 def _chang_fisher_cost(target: Target, n_clusters: int, attempts: float) -> float:
     looks = (n_clusters + attempts) * target.data.shape[0] * _LOOK
     return _cost_of_densities(target, n_clusters + 2) + looks
+
+
+def _ics_cost(target: Target, n_clusters: int, _: float) -> float:
+    return _cost_of_densities(target, n_clusters + N_VALUES)
 
 
 def _slice_cost(target: Target, n_clusters: int, _: float) -> float:
@@ -125,6 +134,16 @@ _ALL = (
         is_collapsed=False,
         takes_any_law=False,
         most_strength=MOST_STRENGTH,
+    ),
+    PublishedSampler(
+        name="ics",
+        source="Canale, Corradin & Nipoti (2022), Stat. Comput. 32, 40",
+        is_exact=False,
+        conjugate=KernelForm(iterate_ics, None),
+        nonconjugate=KernelForm(iterate_nonconjugate_ics, None),
+        attempts=0,
+        cost=_ics_cost,
+        is_collapsed=False,
     ),
 )
 

@@ -22,7 +22,7 @@ from pymc_dpsplit.moves.sweep.tile_labels import choose_in_tile
 from pymc_dpsplit.samplers.sticks import (
     draw_sticks,
     kept_positions,
-    number_positions,
+    number_atoms,
     positions_to_keep,
 )
 
@@ -113,7 +113,7 @@ def slice_sweep_of_sticks(target, labels, stats, positions, rng):
         target, rng, log_weights, log_rest, params, log_slices.min()
     )
     choose_within_slices(prior, data, labels, draw_key(rng), log_slices, log_weights, params)
-    return number_positions(prior, data, labels, params)
+    return number_atoms(prior, data, labels, params)
 
 
 @jitted

@@ -163,21 +163,22 @@ def draw_sticks(target, stats, positions, n_sticks, rng):
 
 
 @jitted
-def number_positions(prior, data, labels, params):
-    """Number the positions that have observations 0 .. K - 1, in their order.
+def number_atoms(prior, data, labels, params):
+    """Number the atoms that have observations 0 .. K - 1, in their order.
 
     Parameters
     ----------
     prior : NamedTuple
     data : ndarray of float64, shape (N, D)
     labels : ndarray of int32, shape (N,)
-        Positions; overwritten by clusters.
+        Rows of `params`; overwritten by clusters.
     params : ndarray of float64, shape (J, P)
 
     Returns
     -------
     stats : ndarray of float64, shape (K, S)
     positions : ndarray of int64, shape (K,)
+        Row of the atom of each cluster.
     """
     n_sticks, n_clusters = params.shape[0], 0
     renumbered = np.full(n_sticks, -1)

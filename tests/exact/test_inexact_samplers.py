@@ -22,13 +22,15 @@ from tests.support.statistics import LEVEL
 CASE = ("Normal", 1, "overlapping")
 INEXACT = [name for name, row in SAMPLERS.items() if not row.is_exact]
 _DRAWS = 150
+# With a small one, ten values of importance conditional sampling hardly differ from the remainder.
+_LARGE_ALPHA = 5.0
 
 
 @pytest.mark.slow
 @pytest.mark.control
 @pytest.mark.parametrize("name", INEXACT)
 def test_inexact_sampler_is_caught(name: str, rng: np.random.Generator) -> None:
-    assert p_value(kernel(name), CASE, 1.0, _DRAWS, rng) < LEVEL
+    assert p_value(kernel(name), CASE, _LARGE_ALPHA, _DRAWS, rng) < LEVEL
 
 
 def random_attempts(decide):

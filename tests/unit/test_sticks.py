@@ -133,7 +133,7 @@ def test_observations_go_to_sticks_above_their_slice(rng: np.random.Generator) -
 
 def test_positions_with_observations_are_numbered_in_their_order() -> None:
     labels = np.array([5, 2, 5, 0, 2, 2, 0, 5], np.int32)
-    found, positions = sticks.number_positions(TARGET.prior, TARGET.data, labels, np.zeros((7, 4)))
+    found, positions = sticks.number_atoms(TARGET.prior, TARGET.data, labels, np.zeros((7, 4)))
     assert list(positions) == [0, 2, 5]
     assert list(labels) == [2, 1, 2, 0, 1, 1, 0, 2]
     np.testing.assert_array_equal(found, sampler.resume(TARGET, labels).stats)
