@@ -74,13 +74,13 @@ def distance(
 
 def rows() -> Iterator[str]:
     """Rows of the table of all samplers and cases, in Markdown."""
-    yield "| kernel | data | alpha | total variation | E(K) | exact |"
+    yield "| data | alpha | kernel | total variation | E(K) | exact |"
     yield "|---|---|---|---|---|---|"
     for name in (*(name for name, row in SAMPLERS.items() if not row.is_exact), _REFERENCE):
         for dataset, alpha in CASES:
             found = distance(name, dataset, alpha)
             yield (
-                f'| `"{name}"` | {dataset} | {alpha:g} | {found.total_variation:.3f} '
+                f'| {dataset} | {alpha:g} | `"{name}"` | {found.total_variation:.3f} '
                 f"| {found.n_clusters:.2f} | {found.exact_n_clusters:.2f} |"
             )
 

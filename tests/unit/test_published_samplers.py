@@ -39,6 +39,7 @@ def test_families_that_are_not_conjugate_are_refused_if_need_be(name: str) -> No
         refuse_kernel(name, "x", is_conjugate=False)
 
 
+@pytest.mark.filterwarnings("ignore:kernel=.* is here for comparison:UserWarning")
 @over_samplers
 def test_other_laws_are_refused_if_need_be(name: str) -> None:
     laws = PartitionLaw(0.3, 1.0), finite_mixture(0.5, 4)
