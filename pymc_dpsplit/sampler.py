@@ -59,8 +59,12 @@ def form_of(kernel_name: str, is_conjugate: bool) -> KernelForm | None:
     return published.conjugate if is_conjugate else published.nonconjugate
 
 
+# What most kernels keep beside the partition: nothing.
+NOTHING_KEPT = np.empty(0, np.int8), np.empty((0, 0))
+
+
 class ChainState(NamedTuple):
-    """Partition of one chain.
+    """Partition of one chain, and what its kernel keeps beside it.
 
     Attributes
     ----------
@@ -68,10 +72,17 @@ class ChainState(NamedTuple):
         Cluster 0 .. K - 1 of each observation.
     stats : ndarray of float64, shape (K, S)
         Sufficient statistics of each cluster; element 0 is its size.
+    of_rows : ndarray of int8, shape (N,) or (0,)
+        Auxiliary variables of the observations.
+    of_clusters : ndarray of float64, shape (K, C) or (0, 0)
+        Auxiliary variables of the clusters.  Both are empty for most kernels, and where a kernel
+        that has them draws them anew.
     """
 
     labels: np.ndarray
     stats: np.ndarray
+    of_rows: np.ndarray = NOTHING_KEPT[0]
+    of_clusters: np.ndarray = NOTHING_KEPT[1]
 
     @property
     def n_observations(self) -> int:
@@ -249,6 +260,15 @@ def _has_shared_sweep(law: PartitionLaw, n_obs: int) -> bool:
     return bool(strip_count(n_obs) > 1 and breaks_sticks(law, n_obs))
 
 
+def _refuse_too_many_sticks(kernel_name: str, strength: float) -> None:
+    published = SAMPLERS.get(kernel_name)
+    if published is not None and strength > published.most_strength:
+        raise ValueError(
+            f"alpha is {strength:g}, for which kernel={kernel_name!r} breaks more than a million "
+            "sticks in a sweep; leave kernel= out, or give alpha a prior with a lighter tail."
+        )
+
+
 def advance(
     kernel_name: str,
     target: Target,
@@ -285,8 +305,13 @@ def advance(
     # Declaration refuses kernels that a family does not have.
     assert form is not None
     moves.prepare(target)
+    _refuse_too_many_sticks(kernel_name, target.law.strength)
+    given = target, labels, stats, address_of(rng), schedule, acceptance_counts
+    if form.keeps:
+        found = form.iterate(*given, state.of_rows, state.of_clusters)
+        return ChainState(labels, *found), acceptance_counts
     if pool is None or form.finish is None or not _has_shared_sweep(target.law, len(labels)):
-        stats = form.iterate(target, labels, stats, address_of(rng), schedule, acceptance_counts)
+        stats = form.iterate(*given)
         return ChainState(labels, stats), acceptance_counts
     atoms = no_atoms(target.prior)
     for _ in range(1 if kernel_name == GREEDY else schedule.n_iterations):

@@ -21,11 +21,15 @@ class KernelForm(NamedTuple):
     parts : tuple of Kernel
         Kernels that `iterate` calls, with arguments of the same names, which together take half of
         its time to compile.
+    keeps : bool
+        Whether the state of the chain has more than the partition.  `iterate` then takes
+        ``of_rows, of_clusters`` of `sampler.ChainState` as well, and returns them after ``stats``.
     """
 
-    iterate: Callable[..., np.ndarray]
+    iterate: Callable[..., Any]
     finish: Callable[..., np.ndarray] | None
     parts: tuple[Any, ...] = ()
+    keeps: bool = False
 
 
 class FamilyMoves(NamedTuple):

@@ -1,10 +1,18 @@
 """The samplers of the literature, by the names that users give as ``kernel=``."""
 
+import math
+
 from pymc_dpsplit.components.nonconjugate.compiled_prior import CompiledPrior
 from pymc_dpsplit.kernels.tiles import TILE
 from pymc_dpsplit.moves.cost import visit_cost, work_of
 from pymc_dpsplit.moves.family_moves import KernelForm, typical_size
 from pymc_dpsplit.moves.target import Target
+from pymc_dpsplit.samplers.chang_fisher import iterate_chang_fisher
+from pymc_dpsplit.samplers.importance_conditional import (
+    N_VALUES,
+    iterate_ics,
+    iterate_nonconjugate_ics,
+)
 from pymc_dpsplit.samplers.jain_neal import RESTRICTED_SCANS, iterate_jain_neal
 from pymc_dpsplit.samplers.neal8 import (
     N_AUXILIARY,
@@ -13,9 +21,16 @@ from pymc_dpsplit.samplers.neal8 import (
 )
 from pymc_dpsplit.samplers.published_sampler import PublishedSampler
 from pymc_dpsplit.samplers.sams import iterate_sams
+from pymc_dpsplit.samplers.slice_sampler import (
+    MOST_STRENGTH,
+    iterate_nonconjugate_slice,
+    iterate_slice,
+)
 
 # Nanoseconds of a density compiled by PyTensor; of another one, and per multiplication in it.
 _COMPILED_DENSITY, _DENSITY, _WORK = 7.0, 0.7, 0.012
+# Nanoseconds of looking up a label.
+_LOOK = 0.5
 # Densities of a row that slice sampling evaluates per parameter.
 _STEPS_OF_SLICE = 7
 
@@ -38,13 +53,32 @@ def _sams_cost(target: Target, n_clusters: int, attempts: float) -> float:
     return _collapsed_cost(target, n_clusters) + attempts * _side_cost(target, n_clusters)
 
 
-def _neal8_cost(target: Target, n_clusters: int, _: float) -> float:
-    n_densities, per_density = n_clusters + TILE * N_AUXILIARY, _COMPILED_DENSITY
+def _cost_of_densities(target: Target, n_atoms: float) -> float:
+    """Cost of the density of every observation under atoms, and of an update of parameters."""
+    per_density = _COMPILED_DENSITY
     if isinstance(target.prior, CompiledPrior):
-        n_densities += _STEPS_OF_SLICE * len(target.prior.widths)
+        n_atoms += _STEPS_OF_SLICE * len(target.prior.widths)
     else:
         per_density = _DENSITY + _WORK * work_of(target.data)
-    return target.data.shape[0] * n_densities * per_density
+    return target.data.shape[0] * n_atoms * per_density
+
+
+def _neal8_cost(target: Target, n_clusters: int, _: float) -> float:
+    return _cost_of_densities(target, n_clusters + TILE * N_AUXILIARY)
+
+
+def _chang_fisher_cost(target: Target, n_clusters: int, attempts: float) -> float:
+    looks = (n_clusters + attempts) * target.data.shape[0] * _LOOK
+    return _cost_of_densities(target, n_clusters + 2) + looks
+
+
+def _ics_cost(target: Target, n_clusters: int, _: float) -> float:
+    return _cost_of_densities(target, n_clusters + N_VALUES)
+
+
+def _slice_cost(target: Target, n_clusters: int, _: float) -> float:
+    n_sticks = target.law.strength * math.log1p(target.data.shape[0])
+    return _cost_of_densities(target, n_clusters + n_sticks)
 
 
 _ALL = (
@@ -56,6 +90,7 @@ _ALL = (
         nonconjugate=None,
         attempts=1,
         cost=_jain_neal_cost,
+        is_collapsed=True,
     ),
     PublishedSampler(
         name="sams",
@@ -65,6 +100,7 @@ _ALL = (
         nonconjugate=None,
         attempts=1,
         cost=_sams_cost,
+        is_collapsed=True,
     ),
     PublishedSampler(
         name="neal8",
@@ -74,6 +110,40 @@ _ALL = (
         nonconjugate=KernelForm(iterate_nonconjugate_neal8, None),
         attempts=0,
         cost=_neal8_cost,
+        is_collapsed=False,
+    ),
+    PublishedSampler(
+        name="chang-fisher",
+        source="Chang & Fisher (2013), Adv. Neural Inf. Process. Syst. 26, 620-628",
+        is_exact=False,
+        conjugate=KernelForm(iterate_chang_fisher, None, keeps=True),
+        nonconjugate=None,
+        attempts=1,
+        cost=_chang_fisher_cost,
+        is_collapsed=False,
+        takes_any_law=False,
+    ),
+    PublishedSampler(
+        name="slice",
+        source="Walker (2007), Comm. Stat. Simul. Comput. 36, 45-54",
+        is_exact=True,
+        conjugate=KernelForm(iterate_slice, None, keeps=True),
+        nonconjugate=KernelForm(iterate_nonconjugate_slice, None, keeps=True),
+        attempts=0,
+        cost=_slice_cost,
+        is_collapsed=False,
+        takes_any_law=False,
+        most_strength=MOST_STRENGTH,
+    ),
+    PublishedSampler(
+        name="ics",
+        source="Canale, Corradin & Nipoti (2022), Stat. Comput. 32, 40",
+        is_exact=False,
+        conjugate=KernelForm(iterate_ics, None),
+        nonconjugate=KernelForm(iterate_nonconjugate_ics, None),
+        attempts=0,
+        cost=_ics_cost,
+        is_collapsed=False,
     ),
 )
 

@@ -1,5 +1,6 @@
 """Record of a sampler of the literature: its forms as a kernel, its source, if it is exact."""
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -25,6 +26,12 @@ class PublishedSampler(NamedTuple):
         Split/merge attempts in an iteration as published.
     cost : callable
         ``(target, n_clusters, attempts) -> float``: nanoseconds of an iteration, approximately.
+    is_collapsed : bool
+        Whether an iteration visits every observation by collapsed Gibbs.
+    takes_any_law : bool
+        Whether it is for all laws of the partition, not for Dirichlet processes only.
+    most_strength : float
+        Concentration above which an iteration takes minutes and gigabytes.
     """
 
     name: str
@@ -34,3 +41,6 @@ class PublishedSampler(NamedTuple):
     nonconjugate: KernelForm | None
     attempts: int
     cost: Callable[[Target, int, float], float]
+    is_collapsed: bool
+    takes_any_law: bool = True
+    most_strength: float = math.inf

@@ -21,6 +21,9 @@ class DPSplitMergeState(StepMethodState):
         The schedule, see `sampler.Schedule`.
     history : ndarray of float64, shape (T, 3)
         Statistics of the partition in the second half of tuning.
+    of_rows : ndarray of int8
+    of_clusters : ndarray of float64
+        What the kernel keeps beside the partition, see `sampler.ChainState`.
     """
 
     labels: np.ndarray | None = None
@@ -31,3 +34,5 @@ class DPSplitMergeState(StepMethodState):
     attempts: float = 0.0
     scan_list: np.ndarray | None = None
     history: np.ndarray
+    of_rows: np.ndarray
+    of_clusters: np.ndarray

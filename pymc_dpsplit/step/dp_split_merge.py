@@ -36,7 +36,7 @@ from pymc_dpsplit.step.joint_label_row_update import (
     update_latent_rows,
 )
 from pymc_dpsplit.step.kernel_choice import AUTO, COLLAPSED, SLICES, choose_kernel
-from pymc_dpsplit.step.options import Options, refuse_kernel, refuse_unknown
+from pymc_dpsplit.step.options import Options, check_published, refuse_kernel, refuse_unknown
 from pymc_dpsplit.step.progress_bar import progress_columns, progress_update
 from pymc_dpsplit.step.sampler_stats import labels_stat, plan_of, stats_of, stats_types
 from pymc_dpsplit.step.schedule import autocorrelation_time, increase_iterations, make_schedule
@@ -89,7 +89,8 @@ class DPSplitMerge(BlockedStep):
         scan of the observations likeliest to found clusters; then split/merge attempts.
         ``"collapsed"``: collapsed Gibbs (Neal 2000, algorithm 3), sequential;
         ``"collapsed-split-merge"`` also has attempts between anchored pairs.  All leave the
-        posterior exactly invariant.  docs/samplers.md describes those of the literature.
+        posterior exactly invariant.  docs/samplers.md has those of the literature; some are not
+        exact and warn.
     threads : int
         Number of threads, at most the number of cores.  The draws do not depend on it.  The
         default is one, as `pm.sample` runs one chain per core; more threads pay off if there are
@@ -210,6 +211,7 @@ class DPSplitMerge(BlockedStep):
         if continues:
             self.mixture.measure_in(point)
         conditioning = self._evaluator.read(point)
+        check_published(kernel, self.mixture.name, conditioning.law)
         self._centre(column_centres(conditioning.rows))
         self.kernel = kernel if kernel != AUTO else self._chosen(conditioning)
         n_labels = self.mixture.items.number_of_observations(conditioning.rows)
@@ -264,6 +266,7 @@ class DPSplitMerge(BlockedStep):
         self.scan_list: np.ndarray | None = None
         self.history = np.empty((0, len(_MIXING)))
         self.cluster_stats: np.ndarray | None = None
+        self.of_rows, self.of_clusters = sampler.NOTHING_KEPT
         self._pool: ThreadPoolExecutor | None = None
 
     def setup_chain(self, rng: Any, tune: int, draws: int) -> None:
@@ -307,7 +310,7 @@ class DPSplitMerge(BlockedStep):
             target, state, conditioning, point, schedule, counts
         )
         target, state, point = move_intercepts(self._intercepts, target, state, point, self.rng)
-        self.labels, self.cluster_stats = state
+        self.labels, self.cluster_stats, self.of_rows, self.of_clusters = state
         self.n_done += 1
         target, concentrations = move_concentrations(
             self._concentrations, point, target, strength, state, self.rng
@@ -366,10 +369,10 @@ class DPSplitMerge(BlockedStep):
         if self.labels is None:
             given = self.mixture, self.options, conditioning, self._shift, point
             return first_state(*given, target, self.rng)
-        goes_on = self._evaluator.rows_are_fixed or self._keeps_parameters
-        if goes_on and self.cluster_stats is not None:
-            return sampler.ChainState(self.labels, self.cluster_stats)
-        return sampler.resume(target, self.labels)
+        stats = self.cluster_stats
+        if stats is None or not (self._evaluator.rows_are_fixed or self._keeps_parameters):
+            stats = sampler.resume(target, self.labels).stats
+        return sampler.ChainState(self.labels, stats, self.of_rows, self.of_clusters)
 
     def _is_early(self) -> bool:
         """Whether a draw of tuning searches for clusters instead of following the posterior."""

@@ -70,7 +70,8 @@ def _moved_along(
         rows = present.rows + c * direction
         data = intercept.component.arranged(rows.reshape(len(rows), -1))
         target = present.target._replace(data=data)
-        state = sampler.resume(target, present.state.labels)
+        stats = sampler.resume(target, present.state.labels).stats
+        state = present.state._replace(stats=stats)
         return _Shifted(target, state, present.own - c * direction, rows)
 
     def log_density(c: float) -> float:

@@ -1,6 +1,7 @@
 """Options of the step, as given in ``pm.sample(dpsplit={...})``, and their checks."""
 
 import math
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,14 +11,15 @@ import numpy as np
 from pymc_dpsplit import sampler
 from pymc_dpsplit.components.arguments import array_of, check_integer, shown
 from pymc_dpsplit.components.shared_labels.items import Items
+from pymc_dpsplit.moves.partition_law import PartitionLaw
 from pymc_dpsplit.step.kernel_choice import AUTO
 from pymc_dpsplit.variables import MixtureVariables
 
-# Arguments that PyMC passes to every step method, besides the options.
 # Labels are stored by default if clusters have so many parameters, and so many times the memory of
 # the labels is no more than theirs.  Then few clusters are recorded, and from draws that have more
 # the labels cannot be redrawn.
 _MANY_PARAMETERS, _LABELS_OF_PARAMETERS = 50, 20
+# Arguments that PyMC passes to every step method, besides the options.
 _ARGUMENTS_OF_PYMC = ("model", "rng", "initial_point", "compile_kwargs", "blocked")
 
 
@@ -126,6 +128,44 @@ def refuse_kernel(kernel: str, name: str, is_conjugate: bool) -> None:
         raise ValueError(
             f"kernel={kernel!r} needs a family whose parameters can be integrated out, which that "
             f"of {name} is not; leave kernel= out."
+        )
+
+
+def check_published(kernel: str, name: str, law: PartitionLaw) -> None:
+    """Check whether a sampler of the literature is for the law of a mixture, and exact.
+
+    Parameters
+    ----------
+    kernel : str
+        One of `sampler.KERNELS`, or `AUTO`.
+    name : str
+        Name of the mixture.
+    law : PartitionLaw
+
+    Raises
+    ------
+    ValueError
+        If it is for Dirichlet processes only, and the mixture has another law.
+
+    Warns
+    -----
+    UserWarning
+        If its draws have another law than the posterior.
+    """
+    published = sampler.SAMPLERS.get(kernel)
+    if published is None:
+        return
+    if not published.takes_any_law and law.discount != 0.0:
+        raise ValueError(
+            f"kernel={kernel!r} samples Dirichlet processes, and {name} has another law; leave "
+            "kernel= out."
+        )
+    if not published.is_exact:
+        warnings.warn(
+            f"kernel={kernel!r} is here for comparison: its draws have another law than the "
+            "posterior (docs/samplers.md); leave kernel= out for exact ones.",
+            UserWarning,
+            stacklevel=3,
         )
 
 

@@ -10,7 +10,7 @@ from pymc_dpsplit.moves.acceptance_counts import (
     SPLITS_ACCEPTED,
     SPLITS_PROPOSED,
 )
-from pymc_dpsplit.sampler import ChainState, Measure, Schedule, Target, moves_of
+from pymc_dpsplit.sampler import SAMPLERS, ChainState, Measure, Schedule, Target, moves_of
 from pymc_dpsplit.step.kernel_choice import SLICES
 
 _TYPES: dict[str, Any] = {
@@ -71,13 +71,13 @@ def plan_of(kernel: str, target: Target, schedule: Schedule) -> dict[str, Any]:
         ``iterations`` per draw; of each iteration: whether it is ``sliced``, the number of
         observations ``scanned`` by collapsed Gibbs, and the mean number of ``attempts``.
     """
-    is_sliced = kernel == SLICES
+    is_sliced, published = kernel == SLICES, SAMPLERS.get(kernel)
     attempts = 0.0 if kernel == "collapsed" else schedule.attempts
     n_scanned = len(schedule.scan_list) if is_sliced else target.data.shape[0]
     return {
         "iterations": schedule.n_iterations,
         "sliced": is_sliced,
-        "scanned": 0 if kernel == "neal8" else n_scanned,
+        "scanned": n_scanned if published is None or published.is_collapsed else 0,
         "attempts": attempts,
     }
 

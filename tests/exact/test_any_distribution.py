@@ -18,6 +18,7 @@ from pymc_dpsplit.moves.nonconjugate.parameters import update_parameters
 from pymc_dpsplit.moves.partition_law import dirichlet_process
 from pymc_dpsplit.moves.sweep.assignment import slice_sweep
 from pymc_dpsplit.pymc_component.compiled import kernel_of
+from pymc_dpsplit.samplers.catalogue import SAMPLERS
 from tests.reference.generic import FAMILIES
 from tests.support.partitions import (
     coclustering,
@@ -52,6 +53,21 @@ def exact_of(name: str) -> np.ndarray:
     return exact_posterior(FAMILIES[name], FAMILIES[name].rows[:, None], _ALPHA)
 
 
+def labels_drawn(
+    target: sampler.Target, attempts: float, rng: np.random.Generator, kernel: str
+) -> np.ndarray:
+    """Labels (chains, draws, N) of chains from anywhere."""
+    labels = np.empty((_CHAINS, _QUICK, len(target.data)), np.int8)
+    schedule = sampler.Schedule(2, attempts, _NO_FOCUS)
+    for chain in range(_CHAINS):
+        state = sampler.start(target, rng)
+        for draw in range(-_BURN_IN, _QUICK):
+            state, _ = sampler.advance(kernel, target, state, rng, schedule)
+            if draw >= 0:
+                labels[chain, draw] = state.labels
+    return labels
+
+
 def p_value(
     name: str,
     target: sampler.Target,
@@ -61,14 +77,7 @@ def p_value(
 ) -> float:
     """P-value over partitions, number of clusters and co-clustering."""
     exact, n_obs = exact_of(name), len(target.data)
-    labels = np.empty((_CHAINS, _QUICK, n_obs), np.int8)
-    schedule = sampler.Schedule(2, attempts, _NO_FOCUS)
-    for chain in range(_CHAINS):
-        state = sampler.start(target, rng)
-        for draw in range(-_BURN_IN, _QUICK):
-            state, _ = sampler.advance(kernel, target, state, rng, schedule)
-            if draw >= 0:
-                labels[chain, draw] = state.labels
+    labels = labels_drawn(target, attempts, rng, kernel)
     return combine(
         partition_test(partition_index(labels), exact),
         count_test((labels.max(axis=2) + 1).astype(np.int64), n_clusters_law(exact, n_obs)),
@@ -84,9 +93,28 @@ def test_sampler_keeps_the_posterior(name: str, attempts: float, rng: np.random.
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "kernel", [name for name, row in SAMPLERS.items() if row.nonconjugate and row.is_exact]
+)
 @pytest.mark.parametrize("name", FAMILIES)
-def test_auxiliary_clusters_keep_the_posterior(name: str, rng: np.random.Generator) -> None:
-    assert p_value(name, target_of(name), 0.0, rng, "neal8") > LEVEL
+def test_published_samplers_keep_the_posterior(
+    name: str, kernel: str, rng: np.random.Generator
+) -> None:
+    assert p_value(name, target_of(name), 0.0, rng, kernel) > LEVEL
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "kernel", [name for name, row in SAMPLERS.items() if row.nonconjugate and not row.is_exact]
+)
+def test_inexact_samplers_are_near_with_a_small_alpha(
+    kernel: str, rng: np.random.Generator
+) -> None:
+    name = next(iter(FAMILIES))
+    labels = labels_drawn(target_of(name), 0.0, rng, kernel)
+    n_obs = labels.shape[-1]
+    exact = n_clusters_law(exact_of(name), n_obs) @ np.arange(n_obs + 1)
+    assert abs((labels.max(axis=2) + 1).mean() / exact - 1.0) < 0.05
 
 
 def without(target: sampler.Target, address: Any) -> sampler.Target:

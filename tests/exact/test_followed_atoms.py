@@ -87,7 +87,7 @@ def p_values(
     state = sampler.resume(target, np.zeros(n_obs, np.int64))
     psi = np.append(digamma(n_obs + ALPHA), digamma(np.arange(1.0, n_obs + 1.0)))
     sums = np.zeros((n_sweeps, len(COLUMNS)))
-    arguments = (target, *state, rng, np.arange(n_scanned), n_attempts, psi, sums)
+    arguments = (target, *state[:2], rng, np.arange(n_scanned), n_attempts, psi, sums)
     linked_sweeps(*arguments)
     chains = sums.reshape(64, -1, len(COLUMNS))
     return {name: mean_test(chains[..., j], 0.0) for j, name in enumerate(COLUMNS)}

@@ -45,6 +45,8 @@ from pymc_dpsplit.moves.sweep.tile_labels import Reach
 from pymc_dpsplit.samplers.jain_neal import divide_from_launch, restricted_scan
 from pymc_dpsplit.samplers.neal8 import auxiliary_sweep, fill_auxiliary, redraw_label
 from pymc_dpsplit.samplers.sams import divide_in_sequence
+from pymc_dpsplit.samplers.slice_sampler import slice_sweep_of_sticks
+from pymc_dpsplit.samplers.sticks import draw_positions
 from pymc_dpsplit.samplers.two_sides import decide_by_ratio, fill_sides, sides_to_reach
 from tests.support.moves import Move, sweep
 
@@ -189,7 +191,7 @@ def _merged_without_reverse(target, labels, stats, rng):
     return carry_out(labels, stats, decision, np.zeros(4, np.int64))
 
 
-def _altered(kernel: Any, **changed: Any) -> Any:
+def altered(kernel: Any, **changed: Any) -> Any:
     """Compile the function of a kernel with other functions in the place of some that it calls."""
     honest = kernel.__wrapped__
     return numba.njit(FunctionType(honest.__code__, {**honest.__globals__, **changed}))
@@ -201,9 +203,28 @@ def _fill_anew(prior, tile, clusters, n_clusters, is_alone, auxiliary, rng):
 
 
 # Auxiliary clusters among which an observation that was alone does not find its own parameters.
-_forgetful = _altered(
-    auxiliary_sweep, redraw_label=_altered(redraw_label, fill_auxiliary=_fill_anew)
-)
+_forgetful = altered(auxiliary_sweep, redraw_label=altered(redraw_label, fill_auxiliary=_fill_anew))
+
+
+@numba.njit
+def _leave_remainder(target, rng, log_weights, log_rest, params, log_floor):
+    return log_weights, params
+
+
+_short_of_sticks = altered(slice_sweep_of_sticks, break_remainder=_leave_remainder)
+
+
+def _too_few_sticks(target, labels, stats, rng):
+    """A sweep over sticks in their order that breaks none after the last one with observations."""
+    positions = draw_positions(target.law, labels, stats, rng)
+    return _short_of_sticks(target, labels, stats, positions, rng)[0]
+
+
+def _sticks_by_number(target, labels, stats, rng):
+    """A sweep over sticks of which the clusters have the first, in the order of their numbers."""
+    positions = np.arange(len(stats))
+    return slice_sweep_of_sticks(target, labels, stats, positions, rng)[0]
+
 
 # For tests of its own: few atoms without observations hide it.
 sweep_by_number = sweep(_by_number)
@@ -213,6 +234,8 @@ CONTROLS_OF_PUBLISHED: dict[str, Move] = {
     "launch from the division": sweep(_launched_by_the_division),
     "merge without its reverse": sweep(_merged_without_reverse),
     "forgotten parameters": sweep(_forgetful),
+    "too few sticks": sweep(_too_few_sticks),
+    "sticks by number": sweep(_sticks_by_number),
 }
 CONTROLS: dict[str, Move] = {
     "emptying sweep": sweep(_emptying),

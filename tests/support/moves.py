@@ -117,6 +117,7 @@ PUBLISHED: dict[str, Move] = {
     "Jain-Neal": attempt(jain_neal_attempt),
     "SAMS": attempt(sams_attempt),
     "Neal 8": sweep(auxiliary_sweep),
+    "slice sampler": kernel("slice"),
 }
 MOVES: dict[str, Move] = {
     "slice": sweep(slice_sweep),

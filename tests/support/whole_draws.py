@@ -158,7 +158,9 @@ class WholeDraws:
         step._evaluator._fixed_rows = fixed(rows_of(rows, 1))
         step._centre(column_centres(step._evaluator._fixed_rows))
         target = self.target()
-        step.labels, step.cluster_stats = sampler.resume(target, labels)
+        step.labels, step.cluster_stats, step.of_rows, step.of_clusters = sampler.resume(
+            target, labels
+        )
 
     def target(self) -> sampler.Target:
         """Posterior of the partition at the present point."""

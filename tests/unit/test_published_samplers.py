@@ -7,8 +7,10 @@ import pytest
 
 import pymc_dpsplit as dps
 from pymc_dpsplit import sampler
+from pymc_dpsplit.moves.partition_law import PartitionLaw, dirichlet_process, finite_mixture
 from pymc_dpsplit.samplers.catalogue import SAMPLERS
-from pymc_dpsplit.step.options import refuse_kernel
+from pymc_dpsplit.step.options import check_published, refuse_kernel
+from pymc_dpsplit.step.sampler_stats import plan_of
 from pymc_dpsplit.step.schedule import make_schedule
 from tests.support.families import target_of
 
@@ -35,6 +37,36 @@ def test_families_that_are_not_conjugate_are_refused_if_need_be(name: str) -> No
         return
     with pytest.raises(ValueError, match=f"kernel='{name}' needs a family whose parameters can"):
         refuse_kernel(name, "x", is_conjugate=False)
+
+
+@pytest.mark.filterwarnings("ignore:kernel=.* is here for comparison:UserWarning")
+@over_samplers
+def test_other_laws_are_refused_if_need_be(name: str) -> None:
+    laws = PartitionLaw(0.3, 1.0), finite_mixture(0.5, 4)
+    row = SAMPLERS[name]
+    for law in laws:
+        if row.takes_any_law:
+            check_published(name, "x", law)
+            continue
+        with pytest.raises(ValueError, match=f"kernel='{name}' samples Dirichlet processes, and x"):
+            check_published(name, "x", law)
+
+
+@over_samplers
+def test_inexact_ones_warn(name: str, recwarn: pytest.WarningsRecorder) -> None:
+    check_published(name, "x", dirichlet_process(1.0))
+    assert [str(found.message).split(":")[0] for found in recwarn] == (
+        [] if SAMPLERS[name].is_exact else [f"kernel='{name}' is here for comparison"]
+    )
+
+
+@over_samplers
+def test_plan_says_what_an_iteration_visits(name: str, rng: np.random.Generator) -> None:
+    target = target_of(dps.Normal(0, 0.1, 2, 1), rng.standard_normal((30, 1)), 1.0)
+    schedule = make_schedule(name, target, sampler.start(target, rng, 3))
+    plan = plan_of(name, target, schedule)
+    assert plan["scanned"] == (30 if SAMPLERS[name].is_collapsed else 0)
+    assert plan["attempts"] == SAMPLERS[name].attempts
 
 
 @over_samplers

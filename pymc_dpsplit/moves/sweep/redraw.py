@@ -1,4 +1,4 @@
-"""Labels given a stored draw of the measure; docs/method.md, section 5."""
+"""Labels given the atoms of a measure, or a stored draw of it; docs/method.md, section 5."""
 
 import math
 
@@ -18,6 +18,35 @@ from pymc_dpsplit.moves.sweep.tile_labels import choose_in_tile
 # Largest share of the mixture density, over observations, that the unbroken remainder may hold.
 # It changes a label, drawn with a 52-bit uniform, at most once in 10^12.
 _LOG_LEFT_OUT = math.log(1e-12)
+
+
+@jitted
+def choose_atoms(prior, data, labels, key, log_weights, params):
+    """Draw the atom of every observation, with probability proportional to weight times density.
+
+    Parameters
+    ----------
+    prior : NamedTuple
+    data : ndarray of float64, shape (N, D)
+    labels : ndarray of int, shape (N,)
+        Overwritten by rows of `params`.
+    key : uint64
+        Key of the draw, see `kernels.random.hash_uniform`.
+    log_weights : ndarray of float64, shape (A,)
+    params : ndarray of float64, shape (A, P)
+    """
+    n_obs, n_atoms = labels.shape[0], log_weights.shape[0]
+    weighted = add_log_weights(prior, params, log_weights)
+    rows, chosen = new_rows(), new_rows()
+    tile = begin_tile(prior, data)
+    scratch = new_scratch(4)
+    table = find_table(prior, weighted)
+    log_mass = new_masses(table, n_atoms, 1)
+    for first in range(0, n_obs, TILE):
+        fill_masses(prior, data, first, weighted, table, rows, tile, log_mass, scratch)
+        choose_in_tile(log_mass[0], n_atoms, rows, key, chosen, scratch)
+        for t in range(min(TILE, n_obs - first)):
+            labels[first + t] = chosen[t]
 
 
 @jitted
@@ -56,17 +85,5 @@ def redraw_labels(target, labels, rng, log_alone, log_weights, log_rest, params)
         # A full finite mixture, whose remainder callers may have replaced by a tiny number.
         log_rest = -np.inf
     log_weights, params = break_remainder(target, rng, log_weights, log_rest, params, log_floor)
-    n_atoms = log_weights.shape[0]
-    weighted = add_log_weights(prior, params, log_weights)
-    rows, chosen = new_rows(), new_rows()
-    tile = begin_tile(prior, data)
-    scratch = new_scratch(4)
-    table = find_table(prior, weighted)
-    log_mass = new_masses(table, n_atoms, 1)
-    key = draw_key(rng)
-    for first in range(0, n_obs, TILE):
-        fill_masses(prior, data, first, weighted, table, rows, tile, log_mass, scratch)
-        choose_in_tile(log_mass[0], n_atoms, rows, key, chosen, scratch)
-        for t in range(min(TILE, n_obs - first)):
-            labels[first + t] = chosen[t]
+    choose_atoms(prior, data, labels, draw_key(rng), log_weights, params)
     return log_weights, params
