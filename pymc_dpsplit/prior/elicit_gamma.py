@@ -1,4 +1,4 @@
-"""`elicit_gamma`: the Dirichlet parameter of a finite mixture from the expected number of clusters."""
+"""`elicit_gamma`: parameter of a finite mixture from the expected number of clusters."""
 
 from typing import Any
 

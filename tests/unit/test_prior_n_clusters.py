@@ -321,9 +321,7 @@ def test_expected_number_of_a_finite_mixture(gamma: float) -> None:
     numbers = np.array([1.0, 2.0, 7.0, 400.0])
     found = expected_of_finite(gamma, numbers, 30)
     rows = np.arange(30)
-    exact = [
-        m * (1 - np.prod((gamma * (m - 1) + rows) / (gamma * m + rows))) for m in numbers
-    ]
+    exact = [m * (1 - np.prod((gamma * (m - 1) + rows) / (gamma * m + rows))) for m in numbers]
     np.testing.assert_allclose(found, exact, rtol=1e-9)
 
 
@@ -337,7 +335,12 @@ def test_another_gamma_has_another_expected_number() -> None:
 @pytest.mark.parametrize(
     ("n", "expected", "n_components", "fault"),
     [
-        (300, 5, 4, r"expected=5 clusters are too many among 300 .*, as even equal .* give 4; give"),
+        (
+            300,
+            5,
+            4,
+            r"expected=5 clusters are too many among 300 .*, as even equal .* give 4; give",
+        ),
         (10, 9, 20, r"too many among 10 .* give 8\.03; give"),
         (300, 4.5, stats.poisson(3, loc=1), r"too many .* give 4; give a smaller number"),
         (300, 2, 1, r"too many .* give 1; give"),
