@@ -113,6 +113,13 @@ SUBJECTS = {
         "when NUTS does. Then effective draws of K per CPU second with this prior over those with "
         "alpha = 1: the median over three seeds that were not used in development, and the range.",
     ),
+    "laws": Subject(
+        "Laws of the partition",
+        "CPU time of a sweep under each law over that under a Dirichlet process with alpha = 1, in "
+        "one process, in turns, from one state: 100,000 rows of ten Gaussians in two dimensions, "
+        "one thread; the median of the ratios of the turns. From a discount of some 0.2 on "
+        "`pm.sample` takes collapsed sweeps instead at this size.",
+    ),
     "mixing_long": Subject(
         "Mixing at 100,000 rows",
         "W2_1e5 through `pm.sample`, four chains from over-dispersed starts, as above; "

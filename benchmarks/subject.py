@@ -1,20 +1,25 @@
 """What is measured: every use that the benchmarks make of the package's internals."""
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
+import pymc as pm
 
+import pymc_dpsplit as dps
 from pymc_dpsplit import sampler
 from pymc_dpsplit.components.sparse_counts import rows_of_sparse
 from pymc_dpsplit.data.fixed_rows import read_only
 from pymc_dpsplit.kernels.mass import accumulate
 from pymc_dpsplit.kernels.tiles import TILE
 from pymc_dpsplit.moves.measure import no_atoms
-from pymc_dpsplit.moves.partition_law import dirichlet_process
+from pymc_dpsplit.moves.partition_law import PartitionLaw, dirichlet_process
+from pymc_dpsplit.moves.strength import StrengthPrior, draw_strength
 from pymc_dpsplit.moves.sweep.assignment import slice_sweep
 from pymc_dpsplit.moves.sweep.threaded_sweep import threaded_sweep
 from pymc_dpsplit.step.schedule import make_schedule
+from pymc_dpsplit.variables import concentration_prior, find_mixtures
 
 
 def make_target(rows: np.ndarray, component: Any) -> sampler.Target:
@@ -97,6 +102,26 @@ class Chain:
             self.state, _ = sampler.advance(
                 form, self.target, self.state, self.rng, schedule, self.pool
             )
+
+
+def prior_of_components(gamma: float, prior: Callable[[], Any]) -> StrengthPrior:
+    """Prior of a number of components as kernels read it; `prior` is called in a model."""
+    with pm.Model() as model:
+        normal = dps.Normal(0.0, 0.1, 2.0, 1.0)
+        dps.MFMixture("x", gamma, normal, n_components=prior(), observed=[0.0, 1.0])
+    point = model.initial_point()
+    concentration = concentration_prior(find_mixtures(model)["x"], model, point)
+    assert concentration is not None
+    number = float(point["x_n_components"])
+    return concentration.strength_prior(point, gamma * number, np.random.default_rng(1))
+
+
+def with_moved_strength(chain: Chain, prior: StrengthPrior) -> None:
+    """One sweep, and a move of what determines the strength."""
+    chain.sweep()
+    law, n_obs = chain.target.law, float(len(chain.state.labels))
+    law = draw_strength(prior, law, chain.n_clusters, n_obs, chain.rng)
+    chain.target = chain.target._replace(law=PartitionLaw(*law))
 
 
 def exponentials(log_mass: np.ndarray) -> None:

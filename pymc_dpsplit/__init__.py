@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from pymc_dpsplit.posterior.prediction.predict import predict
     from pymc_dpsplit.posterior.trace.labels import sample_labels
     from pymc_dpsplit.prior.elicit import elicit_alpha
+    from pymc_dpsplit.prior.elicit_gamma import elicit_gamma
     from pymc_dpsplit.prior.n_clusters import prior_n_clusters
     from pymc_dpsplit.pymc_component.component import Component
     from pymc_dpsplit.scikit_learn import DirichletProcessMixture as DirichletProcessMixture
@@ -102,6 +103,7 @@ __all__ = [
     "dp_means",
     "dp_means_penalty",
     "elicit_alpha",
+    "elicit_gamma",
     "extend",
     "find_map",
     "finite_mixture",
@@ -165,6 +167,7 @@ _MODULE_OF = {
     "dp_means": "estimates.dp_means",
     "dp_means_penalty": "estimates.dp_means",
     "elicit_alpha": "prior.elicit",
+    "elicit_gamma": "prior.elicit_gamma",
     "extend": "posterior.extension.extend",
     "find_map": "estimates.map_partition",
     "finite_mixture": "finite.finite_mixture",

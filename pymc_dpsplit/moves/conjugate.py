@@ -32,6 +32,7 @@ from pymc_dpsplit.moves.split_merge.side_by_side import (
     draw_attempts,
     draw_greedy_attempts,
 )
+from pymc_dpsplit.moves.split_merge.with_component import attempt_with_components
 from pymc_dpsplit.moves.start import assign_to_centres
 from pymc_dpsplit.moves.strength import move_strength
 from pymc_dpsplit.moves.sweep.assignment import next_sweep, slice_sweep
@@ -78,7 +79,7 @@ def finish_exact(target, labels, stats, rng, schedule, log_alone, acceptance_cou
             stats = anchored_attempt(target, labels, stats, rng, acceptance_counts)
         else:
             stats = informed_attempt(target, labels, stats, rng, acceptance_counts)
-    return stats
+    return attempt_with_components(target, labels, stats, rng, schedule, acceptance_counts)
 
 
 @jitted
@@ -166,7 +167,11 @@ def _finish_exact_in_threads(
     stats = _scan_list(target, labels, stats, rng, schedule, log_alone)
     attempts = draw_attempts(n_attempts(schedule.attempts, len(labels), rng), rng)
     width = len(attempts)
-    return attempt_side_by_side(target, labels, stats, attempts, acceptance_counts, pool, width)
+    stats = attempt_side_by_side(target, labels, stats, attempts, acceptance_counts, pool, width)
+    changed: np.ndarray = attempt_with_components(
+        target, labels, stats, rng, schedule, acceptance_counts
+    )
+    return changed
 
 
 def _finish_greedy_in_threads(

@@ -18,6 +18,7 @@ from pymc_dpsplit.kernels.random import draw_log_gamma
 from pymc_dpsplit.kernels.rows import copy_row, first_column_sum, lengthened, with_more_rows
 from pymc_dpsplit.moves.cluster_order import cluster_keys, sort_keys
 from pymc_dpsplit.moves.partition_law import (
+    FULL_BELOW,
     draw_log_remainder,
     draw_stick,
     joining_mass,
@@ -113,18 +114,23 @@ def change_law(atoms, old, new, rng):
     """Change the weights of atoms from a draw under one law to a draw under another.
 
     The gamma variables of the occupied atoms, eq. (2.7), do not depend on the strength, so they are
-    restored under the old law and normalised with a remainder drawn under the new one.
+    restored under the old law and normalised with a remainder drawn under the new one.  After
+    clusters have merged a finite mixture may have fewer components than atoms, which are then not
+    followed.
 
     Parameters
     ----------
     atoms : Atoms
-        Changed in place.
+        Changed in place; weights are NaN if they are not to be followed.
     old, new : PartitionLaw
         Laws of the same discount.
     rng : numpy.random.Generator
     """
     n_atoms = atoms.stats.shape[0]
     if n_atoms == 0:
+        return
+    if new.strength + n_atoms * new.discount < -FULL_BELOW * new.strength:
+        atoms.log_weights[:] = np.nan
         return
     log_sum = draw_log_gamma(rng, total_mass(old, first_column_sum(atoms.stats)))
     log_rest = draw_log_remainder(new, n_atoms, rng)
@@ -162,7 +168,7 @@ def atoms_to_follow(stats, atoms):
     """
     n_clusters, n_atoms = stats.shape[0], atoms.stats.shape[0]
     followed = np.full(n_clusters, -1)
-    if n_atoms == 0:
+    if n_atoms == 0 or math.isnan(atoms.log_weights[0]):
         return followed
     keys, old_keys = cluster_keys(stats), cluster_keys(atoms.stats)
     order, old_order = sort_keys(keys), sort_keys(old_keys)

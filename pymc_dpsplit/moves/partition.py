@@ -16,7 +16,8 @@ from pymc_dpsplit.kernels.sorting import ascending, sum_by_size
 from pymc_dpsplit.moves.partition_law import (
     log_cluster_factor,
     log_number_factor,
-    log_split_factor,
+    log_opening_mass,
+    log_split_factor_given,
 )
 
 
@@ -86,8 +87,15 @@ def log_split_ratio(target, n_clusters, left, right, union):
     -------
     float
     """
+    log_opening = log_opening_mass(target.law, n_clusters)
+    return log_split_ratio_given(target, log_opening, left, right, union)
+
+
+@jitted
+def log_split_ratio_given(target, log_opening, left, right, union):
+    """Compute `log_split_ratio` given the log of the mass with which the new cluster is opened."""
     return (
-        log_split_factor(target.law, n_clusters, left[0], right[0])
+        log_split_factor_given(target.law, log_opening, left[0], right[0])
         + log_marginal(target.prior, left)
         + log_marginal(target.prior, right)
         - log_marginal(target.prior, union)

@@ -161,8 +161,14 @@ def log_split_factor(law, n_clusters, n_left, n_right):
     -------
     float
     """
+    return log_split_factor_given(law, log_opening_mass(law, n_clusters), n_left, n_right)
+
+
+@jitted
+def log_split_factor_given(law, log_opening, n_left, n_right):
+    """Compute `log_split_factor` given the log of the mass with which the new cluster is opened."""
     return (
-        log_opening_mass(law, n_clusters)
+        log_opening
         + log_cluster_factor(law, n_left)
         + log_cluster_factor(law, n_right)
         - log_cluster_factor(law, n_left + n_right)

@@ -65,6 +65,10 @@ def elicit_alpha(
     concentrated one is returned [1]_.  With a discount even a concentration near 0 gives several
     clusters, so `expected` must be above their number.
 
+    See Also
+    --------
+    elicit_gamma : The same for finite mixtures.
+
     References
     ----------
     .. [1] docs/method.md, eq. (11.8).

@@ -34,7 +34,7 @@ def law_of_finite(gamma: Any, n_components: Any, n: int) -> np.ndarray:
         If an argument is missing or out of range.
     """
     parameter = _checked_gamma(gamma)
-    numbers, weights = _numbers_of_components(n_components)
+    numbers, weights = numbers_of_components(n_components)
     law = np.zeros(n)
     for which, first, laws in laws_at(parameter * numbers, n, -parameter):
         law[first - 1 : first - 1 + laws.shape[1]] += weights[which] @ laws
@@ -51,7 +51,7 @@ def _checked_gamma(gamma: Any) -> float:
     return float(gamma)
 
 
-def _numbers_of_components(n_components: Any) -> tuple[np.ndarray, np.ndarray]:
+def numbers_of_components(n_components: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return numbers of components, in ascending order, and their weights."""
     if hasattr(n_components, "pmf"):
         return _numbers_of_distribution(n_components)

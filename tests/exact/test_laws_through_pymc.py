@@ -114,17 +114,21 @@ def rows_of(family: str) -> np.ndarray:
 @cache
 def exact_joint(name: str, family: str) -> np.ndarray:
     """Joint law (A, B, Bell(n)) of both numbers and the partition."""
-    case = CASES[name]
     rows = rows_of(family)
     twin = twin_of(family, rows.shape[1])
+    return joint_of(CASES[name], table_of(twin.log_marginal, rows), N)
+
+
+def joint_of(case: Case, table: np.ndarray, n: int) -> np.ndarray:
+    """Joint law (A, B, Bell(n)) given the log marginal likelihoods (2^n,) of the sets of rows."""
     # `log_joint` has the factor Gamma(n_k) of a Dirichlet process, which the prior replaces.
-    of_rows = log_joint(table_of(twin.log_marginal, rows), N) - log_joint(np.zeros(2**N), N)
+    of_rows = log_joint(table, n) - log_joint(np.zeros(2**n), n)
     (_, first), (_, second) = case.first, case.second
     joint = np.empty((len(first.nodes), len(second.nodes), len(of_rows)))
     for a, one in enumerate(first.nodes):
         for b, two in enumerate(second.nodes):
             log_prior = case.log_prior(one, two)
-            prior = [log_prior(labels) for labels in enumerate_partitions(N)]
+            prior = [log_prior(labels) for labels in enumerate_partitions(n)]
             joint[a, b] = prior + of_rows + first.log_weights[a] + second.log_weights[b]
     return np.exp(joint - logsumexp(joint))
 
@@ -153,6 +157,11 @@ def p_value(
         component = component_of(family, rows.shape[1])
         case.declare(*numbers, component, observed=observed, labels=known)
         idata = run(n_draws, **options)
+    return joint_test(idata, case, joint)
+
+
+def joint_test(idata: Any, case: Case, joint: np.ndarray) -> float:
+    """P-value of the partition of x and of both numbers, given their joint law."""
     found = [labels_test(idata, "x", joint.sum(axis=(0, 1)))]
     for axis, (key, grid) in enumerate((case.first, case.second)):
         if len(grid.nodes) > 1:

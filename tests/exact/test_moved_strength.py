@@ -16,8 +16,8 @@ from scipy.special import logsumexp
 
 import pymc_dpsplit as dps
 from pymc_dpsplit.kernels.jit import jitted
-from pymc_dpsplit.moves.measure import Atoms, change_law, no_atoms
-from pymc_dpsplit.moves.partition_law import PartitionLaw, dirichlet_process
+from pymc_dpsplit.moves.measure import Atoms, atoms_to_follow, change_law, no_atoms
+from pymc_dpsplit.moves.partition_law import PartitionLaw, dirichlet_process, finite_mixture
 from pymc_dpsplit.moves.strength import StrengthPrior, draw_strength
 from pymc_dpsplit.moves.sweep.assignment import next_sweep
 from pymc_dpsplit.moves.target import Target
@@ -170,3 +170,15 @@ def test_weights_get_the_law_of_the_new_alpha(discount: float, rng: np.random.Ge
 @pytest.mark.parametrize("discount", [0.0, 0.3])
 def test_weights_that_stay_are_caught(discount: float, rng: np.random.Generator) -> None:
     assert weights_p_value(rng, lambda *_: None, discount) < LEVEL
+
+
+@pytest.mark.parametrize("n_components", [2, 3, 4])
+def test_atoms_are_followed_if_there_is_a_component_for_each(
+    n_components: int, rng: np.random.Generator
+) -> None:
+    sizes = np.array([[1.0], [3.0], [2.0]])
+    atoms = Atoms(sizes, np.log([0.2, 0.5, 0.3]), np.empty((3, 0)))
+    change_law(atoms, finite_mixture(1.2, 3), finite_mixture(1.2, n_components), rng)
+    # Two clusters have merged since.
+    expected = [1, -1] if n_components >= 3 else [-1, -1]
+    assert atoms_to_follow(np.array([[3.0], [3.5]]), atoms).tolist() == expected

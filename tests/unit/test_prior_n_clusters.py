@@ -1,6 +1,7 @@
 """The prior law of the number of clusters, averages over a prior on alpha, and elicitation."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pymc as pm
@@ -12,6 +13,7 @@ import pymc_dpsplit as dps
 from pymc_dpsplit.moves.forward import draw_seating
 from pymc_dpsplit.prior import n_clusters as n_clusters_module
 from pymc_dpsplit.prior.clusters_law import expected_n_clusters, law_at, laws_at
+from pymc_dpsplit.prior.elicit_gamma import expected_of_finite
 from pymc_dpsplit.prior.gamma_prior import GammaPrior
 from pymc_dpsplit.prior.quadrature import nodes_of
 from tests.support.partitions import crp_n_clusters
@@ -298,3 +300,61 @@ def test_law_that_forgets_a_row_is_caught(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(n_clusters_module, "laws_at", forgetful)
     law = dps.prior_n_clusters(1.0, 300)
     assert abs(law.values[:-1] - crp_n_clusters(1.0, 300)[1:-1]).max() > 1e-4
+
+
+# --- the parameter of a finite mixture ----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("n", "expected", "n_components"),
+    [(300, 3, 10), (300, 9.9, 10), (300, 3, stats.poisson(9, loc=1)), (40, 1.5, stats.geom(0.1)),
+     (2, 1.25, 7), (50, 2, [1, 3, 3, 8]), (10_000, 40, 100_000)],
+)  # fmt: skip
+def test_elicited_gamma_has_the_expected_number(n: int, expected: float, n_components: Any) -> None:
+    gamma = dps.elicit_gamma(n, expected, n_components=n_components)
+    law = dps.prior_n_clusters(n=n, gamma=gamma, n_components=n_components)
+    assert mean_of(law) == pytest.approx(expected, rel=1e-7)
+
+
+@pytest.mark.parametrize("gamma", [1e-9, 0.3, 1.0, 50.0, 1e5])
+def test_expected_number_of_a_finite_mixture(gamma: float) -> None:
+    numbers = np.array([1.0, 2.0, 7.0, 400.0])
+    found = expected_of_finite(gamma, numbers, 30)
+    rows = np.arange(30)
+    exact = [m * (1 - np.prod((gamma * (m - 1) + rows) / (gamma * m + rows))) for m in numbers]
+    np.testing.assert_allclose(found, exact, rtol=1e-9)
+
+
+@pytest.mark.control
+def test_another_gamma_has_another_expected_number() -> None:
+    gamma = dps.elicit_gamma(300, 3, n_components=10)
+    law = dps.prior_n_clusters(n=300, gamma=1.001 * gamma, n_components=10)
+    assert mean_of(law) != pytest.approx(3.0, rel=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("n", "expected", "n_components", "fault"),
+    [
+        (
+            300,
+            5,
+            4,
+            r"expected=5 clusters are too many among 300 .*, as even equal .* give 4; give",
+        ),
+        (10, 9, 20, r"too many among 10 .* give 8\.03; give"),
+        (300, 4.5, stats.poisson(3, loc=1), r"too many .* give 4; give a smaller number"),
+        (300, 2, 1, r"too many .* give 1; give"),
+        (300, 1, 4, "expected=1 clusters cannot be the mean among n=300 observations; give"),
+        (300, "few", 4, "expected='few' clusters cannot be the mean"),
+        (300, np.nan, 4, "expected=nan clusters cannot be the mean"),
+        (300, 1 + 1e-15, 4, "too few for any gamma that matters; give"),
+        (0, 2, 4, "n=0 is no number of observations"),
+        (300, 2, 2.5, "n_components is a float that holds no whole numbers from 1"),
+        (300, 2, stats.poisson(3), "n_components has a prior on numbers from 0; give"),
+    ],
+)
+def test_gamma_that_cannot_be_had_is_refused(
+    n: Any, expected: Any, n_components: Any, fault: str
+) -> None:
+    with pytest.raises(ValueError, match=fault):
+        dps.elicit_gamma(n, expected, n_components=n_components)

@@ -38,6 +38,7 @@ OTHERS = {
     "dp_means",
     "dp_means_penalty",
     "elicit_alpha",
+    "elicit_gamma",
     "extend",
     "find_map",
     "finite_mixture",

@@ -16,7 +16,8 @@ from pymc_dpsplit.kernels.random import draw_key
 from pymc_dpsplit.kernels.rows import sum_of_rows
 from pymc_dpsplit.kernels.streams import new_stream, next_index, next_uniform
 from pymc_dpsplit.moves.acceptance_counts import MERGES_PROPOSED, NOTHING_PROPOSED, SPLITS_PROPOSED
-from pymc_dpsplit.moves.partition import log_split_ratio
+from pymc_dpsplit.moves.partition import log_split_ratio_given
+from pymc_dpsplit.moves.partition_law import log_opening_mass
 from pymc_dpsplit.moves.split_merge.decision import carry_out, divide_into, join, leave
 from pymc_dpsplit.moves.split_merge.division import draw_division, log_division_probability
 
@@ -80,11 +81,40 @@ def decide_for_pair(target, labels, stats, stream, anchors):
     -------
     Decision
     """
+    log_opening = log_opening_mass(target.law, n_clusters_when_whole(labels, stats, anchors))
+    return decide_given_opening(target, labels, stats, stream, anchors, log_opening)
+
+
+@jitted
+def n_clusters_when_whole(labels, stats, anchors):
+    """Return the number of clusters if two observations share one: as it is, or after a merge."""
+    n_clusters = stats.shape[0]
+    return n_clusters if labels[anchors[0]] == labels[anchors[1]] else n_clusters - 1
+
+
+@jitted
+def decide_given_opening(target, labels, stats, stream, anchors, log_opening):
+    """Decide like `decide_for_pair`, given the log of the mass with which a cluster is opened.
+
+    Parameters
+    ----------
+    target : Target
+    labels : ndarray of int32, shape (N,)
+    stats : ndarray of float64, shape (K, S)
+    stream : ndarray of uint64, shape (2,)
+    anchors : ndarray of int64, shape (2,)
+    log_opening : float
+        Beside the clusters that there are with the anchors in one.
+
+    Returns
+    -------
+    Decision
+    """
     a, b = np.int64(labels[anchors[0]]), np.int64(labels[anchors[1]])
     log_u = math.log(next_uniform(stream))
     if a == b:
-        return _split(target, labels, stats, stream, a, anchors, log_u)
-    return _merge(target, labels, stats, stream, a, b, anchors, log_u)
+        return _split(target, labels, stats, stream, a, anchors, log_u, log_opening)
+    return _merge(target, labels, stats, stream, a, b, anchors, log_u, log_opening)
 
 
 @jitted_beside("stats")
@@ -108,18 +138,18 @@ def anchored_attempt(target, labels, stats, rng, acceptance_counts):
 
 
 @jitted
-def _split(target, labels, stats, stream, cluster, anchors, log_u):
+def _split(target, labels, stats, stream, cluster, anchors, log_u, log_opening):
     members, side, pair, log_q = draw_division(target, labels, stats, stream, cluster, anchors)
-    log_ratio = log_split_ratio(target, stats.shape[0], pair[0], pair[1], stats[cluster])
+    log_ratio = log_split_ratio_given(target, log_opening, pair[0], pair[1], stats[cluster])
     if log_u >= log_ratio - log_q:
         return leave(SPLITS_PROPOSED, cluster, cluster)
     return divide_into(SPLITS_PROPOSED, cluster, members, side, pair)
 
 
 @jitted
-def _merge(target, labels, stats, stream, a, b, anchors, log_u):
+def _merge(target, labels, stats, stream, a, b, anchors, log_u, log_opening):
     union = sum_of_rows(stats, a, b)
-    log_ratio = log_split_ratio(target, stats.shape[0] - 1, stats[a], stats[b], union)
+    log_ratio = log_split_ratio_given(target, log_opening, stats[a], stats[b], union)
     # q <= 1, so this rejection is exact and needs no launch.
     if log_u >= -log_ratio:
         return leave(MERGES_PROPOSED, a, b)

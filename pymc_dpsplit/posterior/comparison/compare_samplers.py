@@ -18,6 +18,7 @@ from pymc_dpsplit.components.arguments import generator_of, is_integer, positive
 from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.finite.finite_mixture import finite_mixture
 from pymc_dpsplit.mixture.dp_mixture import DPMixture
+from pymc_dpsplit.mixture.finite_dirichlet import FiniteMixture
 from pymc_dpsplit.posterior.comparison.compared_quantities import log_densities, numbers_occupied
 from pymc_dpsplit.posterior.comparison.timed_runs import (
     NUTPIE,
@@ -35,9 +36,10 @@ from pymc_dpsplit.variables import find_mixtures
 # arviz_stats has no type annotations.
 azs: Any = arviz_stats
 
-OURS = "dpsplit"
+OURS, OURS_FINITE = "dpsplit", "dpsplit-finite"
 _RUNNERS: dict[str, Callable[[Model, Settings, int], Run]] = {
     OURS: run_pymc,
+    OURS_FINITE: run_pymc,
     "pymc": run_pymc,
     NUTPIE: run_nutpie,
 }
@@ -59,7 +61,7 @@ class Comparison:
     traces : dict
         Name of the run to its DataTree.  Finite mixtures also have ``x_n_clusters``, the number of
         components with at least one member.  All traces have the group log_likelihood, that of
-        the Dirichlet process as in `loo`.
+        runs of `DPSplitMerge` as in `loo`.
     remarks : tuple of str
         Further notes, for instance on samplers that were skipped.
     """
@@ -116,7 +118,8 @@ def compare_samplers(
     n_components : int or sequence of int
         Numbers of components of the finite mixtures.
     samplers : sequence of str
-        Any of ``"dpsplit"``, which samples the Dirichlet-process mixture by `DPSplitMerge`, and
+        Any of ``"dpsplit"``, which samples the Dirichlet-process mixture by `DPSplitMerge`,
+        ``"dpsplit-finite"``, which samples finite mixtures with Dirichlet weights by it, and
         ``"pymc"`` and ``"nutpie"``, which sample finite mixtures by their versions of NUTS.  If
         nutpie is not installed its runs are skipped, with a remark.
     weights : {"dirichlet", "stick"}
@@ -176,6 +179,11 @@ def compare_samplers(
     settings = _checked_settings(draws, tune, chains, cores, target_accept)
     chosen, remarks = _checked_samplers(samplers)
     numbers = _checked_numbers(n_components)
+    if OURS_FINITE in chosen and weights == "stick":
+        raise ValueError(
+            f'samplers names {OURS_FINITE}, whose weights are Dirichlet, beside weights="stick"; '
+            "leave one of them out."
+        )
     try:
         jobs = _jobs(rows, component, alpha, numbers, chosen, weights)
     except ValueError as error:
@@ -278,10 +286,10 @@ def _jobs(
 ) -> list[_Job]:
     """Declare every model, so that errors are raised before the first run."""
     observed = rows if component.row_ndim else rows[:, 0]
-    models: dict[int, Model] = {}
-    if set(samplers) != {OURS}:
+    for_nuts: dict[int, Model] = {}
+    if not {OURS, OURS_FINITE}.issuperset(samplers):
         for number in numbers:
-            with pm.Model() as models[number]:
+            with pm.Model() as for_nuts[number]:
                 finite_mixture(
                     _NAME, alpha, component, n_components=number, observed=observed, weights=weights
                 )
@@ -291,8 +299,16 @@ def _jobs(
             with pm.Model() as model:
                 DPMixture(_NAME, alpha, component, observed=observed)
             jobs.append(_Job(OURS, OURS, np.inf, model))
-        else:
-            jobs += [_Job(f"{sampler} K={k}", sampler, k, models[k]) for k in numbers]
+            continue
+        for number in numbers:
+            if sampler == OURS_FINITE:
+                with pm.Model() as model:
+                    FiniteMixture(
+                        _NAME, alpha / number, component, n_components=number, observed=observed
+                    )
+            else:
+                model = for_nuts[number]
+            jobs.append(_Job(f"{sampler} K={number}", sampler, number, model))
     return jobs
 
 
@@ -308,13 +324,14 @@ def _judge(
     posterior = run.trace["posterior"].to_dataset()
     log_density = log_densities(posterior, _NAME, component, rows)
     number = f"{_NAME}_n_clusters"
-    if job.sampler != OURS:
+    is_ours = job.sampler in (OURS, OURS_FINITE)
+    if not is_ours:
         occupied = numbers_occupied(posterior, _NAME, component, rows, rng)
         posterior = posterior.assign({number: (("chain", "draw"), occupied)})
         run.trace["posterior"] = xr.DataTree(posterior)
     numbers = posterior[number].transpose("chain", "draw").to_numpy()
     of_rows = xr.DataArray(log_density, dims=("chain", "draw", f"{_NAME}_dim_0"))
-    if job.sampler == OURS:
+    if is_ours:
         (mixture,) = find_mixtures(job.model).values()
         of_rows = left_out_likelihood(run.trace, job.model, mixture, None, rng)
     run.trace["log_likelihood"] = xr.DataTree(xr.Dataset({_NAME: of_rows}))

@@ -275,7 +275,12 @@ def _differ(recorded: np.ndarray, mixture: MixtureVariables) -> bool:
     )
 
 
-def redraw(draw: MixtureDraw, mixture: MixtureVariables, rng: np.random.Generator) -> Redrawn:
+def redraw(
+    draw: MixtureDraw,
+    mixture: MixtureVariables,
+    rng: np.random.Generator,
+    remedy: str = 'sample with dpsplit={"keep_labels": True}',
+) -> Redrawn:
     """Redraw the labels of one draw, breaking sticks of the remainder as required.
 
     Parameters
@@ -283,6 +288,8 @@ def redraw(draw: MixtureDraw, mixture: MixtureVariables, rng: np.random.Generato
     draw : MixtureDraw
     mixture : MixtureVariables
     rng : numpy.random.Generator
+    remedy : str
+        End of the message.
 
     Returns
     -------
@@ -293,7 +300,6 @@ def redraw(draw: MixtureDraw, mixture: MixtureVariables, rng: np.random.Generato
     ValueError
         If alpha or the discount is so large that the sticks would fill the memory.
     """
-    remedy = 'sample with dpsplit={"keep_labels": True}'
     refuse_too_many_atoms(draw.law, remedy)
     items = mixture.items
     shift, data = column_centres(draw.rows), items.arranged(draw.rows)

@@ -75,7 +75,8 @@ def with_labels(
     """
     if labels is not None:
         return draw, labels
-    redrawn = redraw(draw, mixture, rng)
+    # Labels that a trace keeps are not numbered like its clusters, and so are of no use here.
+    redrawn = redraw(draw, mixture, rng, f"declare {mixture.name} with a smaller one")
     used = np.unique(redrawn.labels)
     beyond = used[used >= len(draw.weights)]
     draw = _with_atoms(
