@@ -46,10 +46,10 @@ def _refuse_parts(parts: Mapping[str, Any]) -> None:
                 f"{name} is LinearRegression with covariates of its own; leave them out, and give "
                 "the part columns of the data that hold them, before that of the response."
             )
-        if isinstance(family, NonconjugateFamily):
+        if isinstance(family, NonconjugateFamily) and family.has_covariates:
             raise ValueError(
-                f"{name}={family!r} has no conjugate base measure, which parts of a product need; "
-                "give a family such as Normal, or a mixture of this component alone."
+                f"{name}={family!r} has covariates, which a part of a product cannot have; leave "
+                "them out, or give a mixture of this component alone."
             )
         if isinstance(family, Product):
             raise ValueError(f"{name} is itself a product; give its parts to this one directly.")
@@ -138,6 +138,11 @@ class Product(IndependentParts):
         "columns",
         "families",
     )
+
+    def __new__(cls, columns: Mapping[str, Any] | None = None, /, **parts: Any) -> Any:
+        """Return a product, of the class for non-conjugate parts if there are such parts."""
+        found = [of.product_class for of in parts.values() if isinstance(of, NonconjugateFamily)]
+        return super().__new__(found[0] if found else cls)
 
     def __init__(self, columns: Mapping[str, Any] | None = None, /, **parts: Any) -> None:
         _refuse_parts(parts)

@@ -109,7 +109,7 @@ def test_update_without_prior_is_caught(rng: np.random.Generator) -> None:
 @pytest.mark.slow
 @pytest.mark.control
 def test_base_without_jacobian_is_caught(rng: np.random.Generator) -> None:
-    graphs = FAMILIES["NegativeBinomial"].component()._graphs
+    graphs = FAMILIES["NegativeBinomial"].component().graphs
     whole = kernel_of([graphs.theta, graphs.shared], graphs.log_prior())
     pointer = numba.types.CPointer(numba.types.float64)
 
