@@ -128,7 +128,9 @@ class CompiledKernels(ABC):
     def _refill(self) -> Any:
         def refill(key: int, pool: int, shared: int) -> None:
             values = _array_at(shared, (self._n_shared,))
-            _array_at(pool, (POOL, self._kernel_graphs.n_parameters))[:] = self.draw_base(key, values)
+            _array_at(pool, (POOL, self._kernel_graphs.n_parameters))[:] = self.draw_base(
+                key, values
+            )
 
         return _REFILL(refill)
 
@@ -241,6 +243,8 @@ class Compiled(CompiledKernels):
     def pack(self, named: Mapping[str, np.ndarray], shared: np.ndarray) -> np.ndarray:
         """Convert named arguments (K, ...) of clusters to parameters (K, P)."""
         values = [np.asarray(named[name], dtype=np.float64) for name in self._graphs.parts]
+        if not len(values[0]):  # as before the first draw
+            return np.empty((0, self._graphs.n_parameters))
         packed: np.ndarray = self._pack(*values, shared)[0]
         return packed
 

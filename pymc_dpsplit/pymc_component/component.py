@@ -21,8 +21,8 @@ from pymc_dpsplit.pymc_component.declaration import (
     refuse_impossible_laws,
     refuse_other_covariates,
 )
-from pymc_dpsplit.pymc_component.nonconjugate_product import NonconjugateProduct
 from pymc_dpsplit.pymc_component.graphs import Graphs
+from pymc_dpsplit.pymc_component.nonconjugate_product import NonconjugateProduct
 from pymc_dpsplit.pymc_component.recognition import conjugate_family
 from pymc_dpsplit.pymc_component.ties import fault_of_ties
 
@@ -75,6 +75,8 @@ class Component(NonconjugateFamily):
     density is compiled once by PyTensor's numba backend.  ``{name}_log_joint`` in ``sample_stats``
     is the joint log density of data, partition and parameters.  The density of a new row under the
     remainder is averaged over a fixed set of draws from the base measure.
+
+    A component may be a part of a `Product`, unless it has covariates.
 
     A shared argument may be a variable of the model; the posterior then contains the labels.  An
     argument of a base measure may be a variable too, as in ``mu=pm.Normal.dist(centre, 3)``, unless

@@ -6,7 +6,7 @@ made into graphs of the same form, with the Jacobians of its scales.
 
 from collections.abc import Hashable, Mapping
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
@@ -29,7 +29,6 @@ from pymc_dpsplit.pymc_component.unconstrained import (
     PROBABILITY,
     REAL,
     Scale,
-    Shape,
     Simplexes,
 )
 

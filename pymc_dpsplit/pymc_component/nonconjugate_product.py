@@ -75,9 +75,7 @@ class ProductGraphs:
         stops = np.cumsum([part.n_parameters for part in self.parts])
         return [
             (part, self.theta[stop - part.n_parameters : stop], own)
-            for part, stop, own in zip(
-                self.parts, stops, self.values_in(self.shared), strict=True
-            )
+            for part, stop, own in zip(self.parts, stops, self.values_in(self.shared), strict=True)
         ]
 
     def log_prior(self) -> Any:

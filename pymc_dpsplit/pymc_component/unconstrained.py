@@ -53,10 +53,10 @@ class Elementwise(NamedTuple):
     log_derivative: Callable[[Any], Any]
 
     def n_free(self, shape: Shape) -> int:
-        return int(np.prod(shape))
+        return _size(shape)
 
     def free(self, values: np.ndarray) -> np.ndarray:
-        found: np.ndarray = self.forward(values.reshape(len(values), -1))
+        found: np.ndarray = self.forward(values.reshape(len(values), _size(values.shape[1:])))
         return found
 
     def values(self, free: np.ndarray, shape: Shape) -> np.ndarray:
@@ -68,6 +68,10 @@ class Elementwise(NamedTuple):
 
     def log_jacobian(self, free: Any) -> Any:
         return self.log_derivative(free).sum()
+
+
+def _size(shape: Shape) -> int:
+    return int(np.prod(shape))
 
 
 def _same(value: Any) -> Any:
@@ -123,7 +127,7 @@ class Simplexes:
         return places, np.arange(n_categories) < np.array(self.counts)[:, None]
 
     def free(self, values: np.ndarray) -> np.ndarray:
-        values = values.reshape(len(values), len(self.counts), -1)
+        values = values.reshape(len(values), len(self.counts), values.shape[-1])
         columns = []
         for d, count in enumerate(self.counts):
             logs = np.log(values[:, d, :count])
