@@ -164,6 +164,8 @@ class NonconjugateProduct(Product, NonconjugateFamily):
         named: dict[str, np.ndarray] = {}
         start = 1
         for part in self._parts(len(shift)):
+            if not part.width:  # left out by `of_features`
+                continue
             free = FreePart(part, counts_in(part.family, None))
             stop = start + free.n_parameters
             named |= part.named(free.named(params[:, start:stop]))
@@ -233,6 +235,6 @@ def _refuse_other_parts(families: Mapping[str, ComponentFamily]) -> None:
         if scales_of(family) is None:
             raise ValueError(
                 f"{name} is {type(family).__name__}, whose parameters cannot be drawn together "
-                f"with those of {first}, which is not conjugate; give families of one column each, "
-                "such as DiagNormal, or a mixture of conjugate parts alone."
+                f"with those of {first}, which is not conjugate; give families of independent "
+                "columns, such as DiagNormal, or a mixture of conjugate parts alone."
             )
