@@ -33,6 +33,7 @@ from pymc_dpsplit.pymc_component.unconstrained import (
 )
 
 Values = Mapping[str, Any]
+_OF_LAW: dict[type, Scale] = {GammaLaw: POSITIVE, BetaLaw: PROBABILITY}
 
 
 def plain(family: ComponentFamily) -> ComponentFamily:
@@ -62,7 +63,7 @@ def scales_of(family: ComponentFamily, n_categories: Any = ()) -> dict[str, Scal
     if isinstance(of, Categorical):
         scale: Scale | None = Simplexes(tuple(map(int, n_categories)))
     elif isinstance(of, OneParameterByColumn):
-        scale = {GammaLaw: POSITIVE, BetaLaw: PROBABILITY}.get(type(of.law))
+        scale = _OF_LAW.get(type(of.law))
     else:
         scale = None
     return None if scale is None else dict.fromkeys(family.parameters, scale)
@@ -99,7 +100,8 @@ class FreePart:
     def __init__(self, part: Part, counts: tuple[int, ...] = ()) -> None:
         self.part, self._counts = part, counts
         family: Any = part.family
-        self._graphs = family.graphs if isinstance(family, NonconjugateFamily) else None
+        is_free = isinstance(part.family, NonconjugateFamily)
+        self._graphs: Any = family.graphs if is_free else None
         self._scales = {} if self._graphs is not None else scales_of(family, counts) or {}
         self._shapes = {
             name: family.shape_of(name, ndim, part.width)
@@ -164,7 +166,7 @@ class FreePart:
         graphs = self._graphs
         if graphs is not None:
             pairs = {graphs.block: block, graphs.theta: free, graphs.shared: _joined(values)}
-            (density,) = graph_replace([graphs.log_density()], pairs, strict=False)
+            density: Any = graph_replace([graphs.log_density()], pairs, strict=False)[0]
             # A density that does not depend on the row has a single element.
             return density[pt.minimum(pt.arange(block.shape[1]), density.shape[0] - 1)]
         family, parameters = with_values(self.part.family, values), self._symbolic(free)
