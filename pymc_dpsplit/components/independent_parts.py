@@ -96,7 +96,9 @@ class IndependentParts(ComponentFamily):
             known = getattr(family, names)
             ndims = known() if callable(known) else known
             own = Part(name, family, 0, 0).own(values, ndims)
-            if own:
+            # A part without hyperparameters is present unless its columns were left out.
+            is_there = bool(own) if ndims else (self._widths or {}).get(name) != 0
+            if is_there:
                 width = self._width_in(name, own, ndims, n_before)
                 yield Part(name, family, start, start + width), own
                 start += width

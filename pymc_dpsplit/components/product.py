@@ -46,10 +46,10 @@ def _refuse_parts(parts: Mapping[str, Any]) -> None:
                 f"{name} is LinearRegression with covariates of its own; leave them out, and give "
                 "the part columns of the data that hold them, before that of the response."
             )
-        if isinstance(family, NonconjugateFamily):
+        if isinstance(family, NonconjugateFamily) and family.has_covariates:
             raise ValueError(
-                f"{name}={family!r} has no conjugate base measure, which parts of a product need; "
-                "give a family such as Normal, or a mixture of this component alone."
+                f"{name}={family!r} has covariates, which a part of a product cannot have; leave "
+                "them out, or give a mixture of this component alone."
             )
         if isinstance(family, Product):
             raise ValueError(f"{name} is itself a product; give its parts to this one directly.")
@@ -76,8 +76,10 @@ class Product(IndependentParts):
     Raises
     ------
     ValueError
-        If there is no part, or a part is not a family, is a product or non-conjugate, or is a
-        `LinearRegression` with covariates of its own; if columns and parts do not match.
+        If there is no part, or a part is not a family, is a product, or is a `LinearRegression` or
+        `Component` with covariates of its own; if columns and parts do not match.  Beside a
+        `Component`, if a part is a `MvNormal`, `MvNormalKnownCov`, `Multinomial` or
+        `LinearRegression`, or data have missing entries.
 
     Notes
     -----
@@ -97,6 +99,10 @@ class Product(IndependentParts):
     `predict` with ``covariates=`` predicts the response of new rows from all of their other
     columns, and takes rows with a missing response, or without any words.  `density` takes the
     response given its covariates, as in ``features="pressure", given={"age": 50, "age_law": 50}``.
+
+    A part may be a `Component`, such as a Student t distribution.  As its parameters cannot be
+    integrated out, those of all parts are then drawn in every iteration, docs/method.md, eq. (9.7):
+    the conjugate parts mix more slowly than in a product without it.
 
     The trace keeps the columns in the order of the data, whatever the order of the parts.
     `pm.Data` and `pm.set_data` take numbers without names: in the order of the frame of
@@ -130,6 +136,13 @@ class Product(IndependentParts):
     ... )
     >>> list(profiles.parameters)
     ['outcome_beta', 'outcome_sigma', 'age_mu', 'age_sigma']
+
+    Waiting times with heavy tails beside counts:
+
+    >>> import pymc as pm
+    >>> time = dps.Component(pm.StudentT, nu=4, mu=pm.Normal.dist(0, 10), sigma=1.0)
+    >>> list(dps.Product(time=time, visits=dps.Poisson(a0=1.0, b0=0.5)).parameters)
+    ['time_mu', 'visits_rate']
     """
 
     _listed: ClassVar[tuple[str, ...]] = (
@@ -138,6 +151,11 @@ class Product(IndependentParts):
         "columns",
         "families",
     )
+
+    def __new__(cls, columns: Mapping[str, Any] | None = None, /, **parts: Any) -> Any:
+        """Return a product, of the class for non-conjugate parts if there are such parts."""
+        found = [of.product_class for of in parts.values() if isinstance(of, NonconjugateFamily)]
+        return super().__new__(found[0] if found else cls)
 
     def __init__(self, columns: Mapping[str, Any] | None = None, /, **parts: Any) -> None:
         _refuse_parts(parts)

@@ -14,7 +14,8 @@ class KernelForm(NamedTuple):
     Attributes
     ----------
     iterate : callable
-        ``(target, labels, stats, rng, schedule, acceptance_counts) -> stats``.
+        ``(target, labels, stats, generator, schedule, acceptance_counts) -> stats``, with what
+        `kernels.generators.address_of` returns.
     finish : callable or None
         The moves of one iteration after its sweep, with a pool of threads as the last argument;
         None for a kernel without a sweep that threads can share.

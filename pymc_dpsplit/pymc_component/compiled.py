@@ -5,9 +5,10 @@ they are compiled again on first use.
 """
 
 import ctypes
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pytensor.tensor as pt
@@ -19,11 +20,14 @@ from pytensor.compile.mode import Mode
 from pytensor.graph.traversal import graph_inputs
 from pytensor.tensor.random.variable import RandomGeneratorSharedVariable
 
+from pymc_dpsplit.components.nonconjugate.compiled_prior import CompiledPrior
 from pymc_dpsplit.kernels.jit import c_function, require_compiler
 from pymc_dpsplit.pymc_component.graphs import Graphs
 
 # Number of draws from the base measure per call, and of draws used as starting points of fits.
 POOL, N_PILOTS = 128, 64
+# Arbitrary random key of these draws, fixed so that all processes start alike.
+PILOT_KEY = 0x5EED
 # For functions called a few times per draw, which are not worth compiling to machine code.
 _IN_PYTHON = Mode(linker="py", optimizer="fast_compile")
 _F64P = types.CPointer(types.float64)
@@ -35,38 +39,61 @@ _REFILL = ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void
 _KEPT: list[Any] = []
 
 
-class Compiled:
-    """Compiled functions of a component for rows of D = `n_features`.
+class KernelGraphs(Protocol):
+    """Graphs that kernels call: as in `graphs.Graphs`, whatever they are made of."""
+
+    block: Any
+    theta: Any
+    shared: Any
+    n_parameters: int
+
+    @property
+    def n_covariates(self) -> int:
+        """Return the number of columns of ``block`` after those of the data."""
+
+    def log_prior(self) -> Any:
+        """Return the base log density of ``theta``, with the Jacobian."""
+
+    def log_density(self) -> Any:
+        """Return the log density (n,) of the rows of ``block`` under ``theta``."""
+
+
+class CompiledKernels(ABC):
+    """Compiled densities and draws from the base measure, for rows of D = `n_features`.
 
     Parameters
     ----------
-    graphs : Graphs
+    graphs : KernelGraphs
     n_features : int
         Number of columns of the data.
     n_shared : int
         Length of ``shared``.
     """
 
-    def __init__(self, graphs: Graphs, n_features: int, n_shared: int) -> None:
-        self._graphs = graphs
+    def __init__(self, graphs: KernelGraphs, n_features: int, n_shared: int) -> None:
+        self._kernel_graphs = graphs
         self._n_columns = n_features + graphs.n_covariates
         self._n_shared = n_shared
         _KEPT.append(self)
 
+    @abstractmethod
+    def draw_base(self, key: int, shared: np.ndarray) -> np.ndarray:
+        """Draw parameters (POOL, P) from the base measure with the random key `key`."""
+
     @cached_property
     def _plain_density(self) -> Any:
-        graphs = self._graphs
+        graphs = self._kernel_graphs
         return kernel_of([graphs.block, graphs.theta, graphs.shared], graphs.log_density())
 
     def try_density(self, block: np.ndarray, shared: np.ndarray) -> None:
         """Evaluate the density in Python, where errors can be raised, unlike in kernels."""
-        (found,) = self._plain_density(block, np.zeros(self._graphs.n_parameters), shared)
+        (found,) = self._plain_density(block, np.zeros(self._kernel_graphs.n_parameters), shared)
         if found.shape not in ((1,), block.shape[1:]):
             raise ValueError(f"{block.shape[1]} rows have densities of shape {found.shape}")
 
     @cached_property
     def _density(self) -> Any:
-        graphs, density = self._graphs, self._plain_density
+        graphs, density = self._kernel_graphs, self._plain_density
         n_columns, n_parameters, n_shared = (
             self._n_columns, graphs.n_parameters, self._n_shared,
         )  # fmt: skip
@@ -86,7 +113,7 @@ class Compiled:
 
     @cached_property
     def _log_prior(self) -> Any:
-        graphs = self._graphs
+        graphs = self._kernel_graphs
         density = kernel_of([graphs.theta, graphs.shared], graphs.log_prior())
         n_parameters, n_shared = graphs.n_parameters, self._n_shared
 
@@ -101,7 +128,9 @@ class Compiled:
     def _refill(self) -> Any:
         def refill(key: int, pool: int, shared: int) -> None:
             values = _array_at(shared, (self._n_shared,))
-            _array_at(pool, (POOL, self._graphs.n_parameters))[:] = self.draw_base(key, values)
+            _array_at(pool, (POOL, self._kernel_graphs.n_parameters))[:] = self.draw_base(
+                key, values
+            )
 
         return _REFILL(refill)
 
@@ -111,12 +140,61 @@ class Compiled:
         refill = ctypes.cast(self._refill, ctypes.c_void_p).value
         return self._density.address, self._log_prior.address, int(refill or 0)
 
+    def prior(
+        self,
+        shift: np.ndarray,
+        shared: np.ndarray,
+        pilots: np.ndarray,
+        covariates: np.ndarray | None = None,
+    ) -> CompiledPrior:
+        """Return the prior that kernels read, with an empty pool.
+
+        Parameters
+        ----------
+        shift : ndarray of float64, shape (D,)
+        shared : ndarray of float64, shape (S,)
+        pilots : ndarray of float64, shape (M, P)
+            Draws from the base measure.
+        covariates : ndarray of float64, shape (N, C), optional
+
+        Returns
+        -------
+        CompiledPrior
+        """
+        spread = np.quantile(pilots, 0.84, axis=0) - np.quantile(pilots, 0.16, axis=0)
+        return CompiledPrior(
+            shift,
+            *self.addresses,
+            shared,
+            np.empty((1, 0)) if covariates is None else covariates,
+            np.maximum(spread, 1e-10),
+            pilots,
+            np.empty((POOL, pilots.shape[1])),
+            np.array([POOL]),
+        )
+
+
+class Compiled(CompiledKernels):
+    """Compiled functions of a component for rows of D = `n_features`.
+
+    Parameters
+    ----------
+    graphs : Graphs
+    n_features : int
+        Number of columns of the data.
+    n_shared : int
+        Length of ``shared``.
+    """
+
+    def __init__(self, graphs: Graphs, n_features: int, n_shared: int) -> None:
+        super().__init__(graphs, n_features, n_shared)
+        self._graphs = graphs
+
     @cached_property
     def _base_draws(self) -> Any:
         return _Drawn([self._graphs.shared], self._graphs.base_draws(POOL))
 
     def draw_base(self, key: int, shared: np.ndarray) -> np.ndarray:
-        """Draw parameters (POOL, P) from the base measure with the random key `key`."""
         drawn: np.ndarray = self._base_draws(key, shared)
         return drawn
 
@@ -165,6 +243,8 @@ class Compiled:
     def pack(self, named: Mapping[str, np.ndarray], shared: np.ndarray) -> np.ndarray:
         """Convert named arguments (K, ...) of clusters to parameters (K, P)."""
         values = [np.asarray(named[name], dtype=np.float64) for name in self._graphs.parts]
+        if not len(values[0]):  # as before the first draw
+            return np.empty((0, self._graphs.n_parameters))
         packed: np.ndarray = self._pack(*values, shared)[0]
         return packed
 
@@ -199,6 +279,11 @@ def kernel_of(inputs: Sequence[Any], output: Any) -> Any:
     require_compiler("dps.Component")
     options: Any = {"on_unused_input": "ignore", "trust_input": True, "mode": "NUMBA"}
     return compile_function(list(inputs), output, **options).vm.jit_fn
+
+
+def flat(values: Sequence[Any]) -> np.ndarray:
+    """Concatenate the elements of arrays, as float64."""
+    return np.concatenate([np.empty(0), *(np.ravel(value) for value in values)])
 
 
 def _array_at(address: int, shape: tuple[int, ...]) -> np.ndarray:

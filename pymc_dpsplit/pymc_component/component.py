@@ -14,7 +14,7 @@ from pymc_dpsplit.components.nonconjugate.compiled_prior import CompiledPrior
 from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
 from pymc_dpsplit.data.fixed_rows import read_only
 from pymc_dpsplit.moves.nonconjugate.base_marginal import fill_base_marginal
-from pymc_dpsplit.pymc_component.compiled import N_PILOTS, POOL, Compiled
+from pymc_dpsplit.pymc_component.compiled import N_PILOTS, PILOT_KEY, POOL, Compiled, flat
 from pymc_dpsplit.pymc_component.declaration import (
     Declaration,
     declare,
@@ -22,6 +22,7 @@ from pymc_dpsplit.pymc_component.declaration import (
     refuse_other_covariates,
 )
 from pymc_dpsplit.pymc_component.graphs import Graphs
+from pymc_dpsplit.pymc_component.nonconjugate_product import NonconjugateProduct
 from pymc_dpsplit.pymc_component.recognition import conjugate_family
 from pymc_dpsplit.pymc_component.ties import fault_of_ties
 
@@ -31,8 +32,8 @@ _MOST_NODES, _LEAST_NODES, _MOST_EVALUATIONS = 4096, 512, 2e7
 _MOST_TRIED = 8
 # Keys of what is remembered about rows.
 _OF_ROWS = ("marginal", "tried")
-# Arbitrary random keys, fixed so that all processes use the same draws.
-_PILOT_KEY, _NODE_KEY = 0x5EED, 0xBA5E
+# Arbitrary random key, fixed so that all processes use the same draws.
+_NODE_KEY = 0xBA5E
 
 
 class Component(NonconjugateFamily):
@@ -75,6 +76,8 @@ class Component(NonconjugateFamily):
     is the joint log density of data, partition and parameters.  The density of a new row under the
     remainder is averaged over a fixed set of draws from the base measure.
 
+    A component may be a part of a `Product`, unless it has covariates.
+
     A shared argument may be a variable of the model; the posterior then contains the labels.  An
     argument of a base measure may be a variable too, as in ``mu=pm.Normal.dist(centre, 3)``, unless
     the support of the base measure depends on it.
@@ -109,6 +112,7 @@ class Component(NonconjugateFamily):
     """
 
     _listed: ClassVar[tuple[str, ...]] = ("hyperparameters", "parameters")  # no from_data
+    product_class: ClassVar[type] = NonconjugateProduct
 
     def __new__(cls, dist: Any = None, /, *, covariates: Any = None, **arguments: Any) -> Any:
         """Return a component or the equivalent conjugate family; unpickling passes no arguments."""
@@ -128,13 +132,15 @@ class Component(NonconjugateFamily):
         declaration, hyperparameters = declare(dist, arguments, covariates)
         self.hyperparameters = hyperparameters
         self._declaration = declaration
-        self._graphs = Graphs(declaration)
+        self.graphs = Graphs(declaration)
         # Built now, so that a distribution without a density is refused here.
-        self._graphs.log_density()
-        parts = self._graphs.parts
+        self.graphs.log_density()
+        parts = self.graphs.parts
         # Class attributes of other families are instance attributes here.
-        self.row_ndim = self._graphs.row_ndim  # type: ignore[misc]
-        self.is_discrete = self._graphs.is_discrete  # type: ignore[misc]
+        self.row_ndim = self.graphs.row_ndim  # type: ignore[misc]
+        self.is_discrete = self.graphs.is_discrete  # type: ignore[misc]
+        # No column of a vector has a density that could be told from that of the vector.
+        self.has_margins = self.row_ndim == 0  # type: ignore[misc]
         self.parameters = dict.fromkeys(parts, 0)  # type: ignore[misc]
         self.graph_ndims = self.parameters  # type: ignore[misc]
         self.has_covariates = declaration.covariate_columns is not None
@@ -145,13 +151,13 @@ class Component(NonconjugateFamily):
             for name, value in hyperparameters.items()
             if name in declaration.arguments and isinstance(value, Variable)
         )
-        _refuse_moving_supports(self._graphs, declaration, hyperparameters)
+        _refuse_moving_supports(self.graphs, declaration, hyperparameters)
         self._made: dict[Any, Any] = {}
 
     @property
     def _numbers(self) -> np.ndarray:
         """Return all shared values in one vector, with NaN for variables of a model."""
-        return _flat([
+        return flat([
             np.full(self._shapes[name], np.nan) if isinstance(value, Variable | str) else value
             for name, value in self.hyperparameters.items()
         ])  # fmt: skip
@@ -171,8 +177,8 @@ class Component(NonconjugateFamily):
         """Return the component of rows with other covariates, and the same clusters."""
         other = copy.copy(self)
         other._declaration = self._declaration.with_covariates(covariates)
-        other._graphs = copy.copy(self._graphs)
-        other._graphs.declaration = other._declaration
+        other.graphs = copy.copy(self.graphs)
+        other.graphs.declaration = other._declaration
         # Compiled functions read covariates with the rows; what was computed of rows is not kept.
         other._made = {key: of for key, of in self._made.items() if key not in _OF_ROWS}
         return other
@@ -283,7 +289,7 @@ class Component(NonconjugateFamily):
     def _compiled(self, n_features: int) -> Compiled:
         if n_features not in self._made:
             n_shared = sum(int(np.prod(self._shapes[name])) for name in self.hyperparameters)
-            self._made[n_features] = Compiled(self._graphs, n_features, n_shared)
+            self._made[n_features] = Compiled(self.graphs, n_features, n_shared)
         made: Compiled = self._made[n_features]
         return made
 
@@ -292,30 +298,19 @@ class Component(NonconjugateFamily):
         """Return compiled functions for calls that do not read rows."""
         return self._compiled(0)
 
-    def _base_draws(self, key: int, size: int, shared: np.ndarray) -> np.ndarray:
-        """Draw parameters (size, P) from the base measure."""
+    def base_draws(self, key: int, size: int, shared: np.ndarray) -> np.ndarray:
+        """Draw unconstrained parameters (size, P) from the base measure with a random key."""
         batches = [self._any.draw_base(key + batch, shared) for batch in range(-(-size // POOL))]
-        return np.concatenate([np.empty((0, self._graphs.n_parameters)), *batches])[:size]
+        return np.concatenate([np.empty((0, self.graphs.n_parameters)), *batches])[:size]
 
     def prior(self, values: Mapping[str, np.ndarray], shift: np.ndarray) -> CompiledPrior:
-        shared = _flat(list(values.values()))
+        shared = flat(list(values.values()))
         key = shared.tobytes()
         if self._made.get("prior", (None,))[0] != key:
-            pilots = self._base_draws(_PILOT_KEY, N_PILOTS, shared)
-            spread = np.quantile(pilots, 0.84, axis=0) - np.quantile(pilots, 0.16, axis=0)
-            self._made["prior"] = key, pilots, np.maximum(spread, 1e-10)
-        _, pilots, widths = self._made["prior"]
+            self._made["prior"] = key, self.base_draws(PILOT_KEY, N_PILOTS, shared)
+        pilots = self._made["prior"][1]
         columns = self._declaration.covariate_columns
-        return CompiledPrior(
-            shift,
-            *self._compiled(len(shift)).addresses,
-            shared,
-            np.empty((1, 0)) if columns is None else columns,
-            widths.copy(),
-            pilots,
-            np.empty((POOL, len(widths))),
-            np.array([POOL]),
-        )
+        return self._compiled(len(shift)).prior(shift, shared, pilots, columns)
 
     def unpack(self, params: np.ndarray, shift: np.ndarray) -> dict[str, np.ndarray]:
         return self._any.unpack(np.ascontiguousarray(params[:, 1:]), self._numbers)
@@ -325,7 +320,7 @@ class Component(NonconjugateFamily):
         return np.column_stack([np.zeros(len(thetas)), thetas])
 
     def central(self, values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        pilots = self._base_draws(_PILOT_KEY, N_PILOTS, _flat(list(values.values())))
+        pilots = self.base_draws(PILOT_KEY, N_PILOTS, flat(list(values.values())))
         centre = np.median(pilots, axis=0, keepdims=True)
         unpacked = self._any.unpack(centre, self._numbers)
         return {name: value[0] for name, value in unpacked.items()}
@@ -334,7 +329,7 @@ class Component(NonconjugateFamily):
         return dict(parameters)
 
     def log_base(self, graph_parameters: Values, values: Values, pt: Any) -> Any:
-        return self._graphs.log_base_at(graph_parameters, values)
+        return self.graphs.log_base_at(graph_parameters, values)
 
     def log_density(self, rows: Any, graph_parameters: Values, pt: Any) -> Any:
         # Variables of the base measure do not enter this density, so their values are arbitrary.
@@ -342,7 +337,7 @@ class Component(NonconjugateFamily):
             name: np.zeros(self._shapes[name]) if isinstance(value, str) else value
             for name, value in self.hyperparameters.items()
         }
-        return self._graphs.log_density_at(rows, graph_parameters, fixed)
+        return self.graphs.log_density_at(rows, graph_parameters, fixed)
 
     def log_prior_predictive(
         self, rows: np.ndarray, values: Mapping[str, np.ndarray]
@@ -361,12 +356,12 @@ class Component(NonconjugateFamily):
             All calls and processes use the same draws: 4096, fewer for more than some 5000 rows,
             and at least 512.
         """
-        shared = _flat(list(values.values()))
+        shared = flat(list(values.values()))
         key = _digest_of(rows), shared.tobytes()
         if self._made.get("marginal", (None,))[0] != key:
             fitting = int(_MOST_EVALUATIONS / len(rows))
             n_nodes = min(_MOST_NODES, max(_LEAST_NODES, fitting))
-            nodes = self._base_draws(_NODE_KEY, n_nodes, shared)
+            nodes = self.base_draws(_NODE_KEY, n_nodes, shared)
             prior = self.prior(values, np.zeros(rows.shape[1]))
             out = np.empty(len(rows))
             fill_base_marginal(prior, read_only(rows), nodes, out)
@@ -377,8 +372,8 @@ class Component(NonconjugateFamily):
     def draw_base(
         self, rng: np.random.Generator, values: Mapping[str, np.ndarray], size: int
     ) -> dict[str, np.ndarray]:
-        shared = _flat(list(values.values()))
-        drawn = self._base_draws(int(rng.integers(2**62)), size, shared)
+        shared = flat(list(values.values()))
+        drawn = self.base_draws(int(rng.integers(2**62)), size, shared)
         return self._any.unpack(drawn, self._numbers)
 
     def draw_rows(
@@ -427,11 +422,6 @@ def _refuse_moving_supports(
                     f"the support of {name} depends on {value.name}, a variable of the model; give "
                     "it fixed bounds, or a distribution on all real or positive numbers."
                 )
-
-
-def _flat(values: list[Any]) -> np.ndarray:
-    """Concatenate the elements of arrays, as float64."""
-    return np.concatenate([np.empty(0), *(np.ravel(value) for value in values)])
 
 
 def _digest_of(rows: np.ndarray) -> bytes:

@@ -24,7 +24,7 @@ class PyMCParametrised(ComponentFamily):
 
     def __init__(self, family: ComponentFamily, own: str, name: str, label: str) -> None:
         self.hyperparameters = family.hyperparameters
-        self._family, self._own, self._name, self._label = family, own, name, label
+        self.family, self._own, self._name, self._label = family, own, name, label
         # Class attributes of other families are instance attributes here.
         self.row_ndim = 0  # type: ignore[misc]
         self.is_discrete = family.is_discrete  # type: ignore[misc]
@@ -39,14 +39,14 @@ class PyMCParametrised(ComponentFamily):
 
     @property
     def _family_name(self) -> str:
-        return type(self._family).__name__
+        return type(self.family).__name__
 
     @classmethod
     def from_data(cls, observed: Any) -> "PyMCParametrised":
         raise ValueError("a renamed family has no hyperparameters of its own; take the family's.")
 
     def validate_rows(self, rows: np.ndarray) -> "PyMCParametrised":
-        self._family.validate_rows(rows)
+        self.family.validate_rows(rows)
         return self
 
     def hyperparameter_ndims(self) -> dict[str, int]:
@@ -54,14 +54,14 @@ class PyMCParametrised(ComponentFamily):
 
     def own_dims(self, name: str) -> dict[str, int]:
         """Return the lengths of own axes under the names of `Component`."""
-        lengths = self._family.own_dims(self._own if name == self._name else name).values()
+        lengths = self.family.own_dims(self._own if name == self._name else name).values()
         return {f"{name}_dim_{axis}": length for axis, length in enumerate(lengths)}
 
     def check(self, values: Values, n_features: int) -> dict[str, np.ndarray]:
-        return {name: of[0] for name, of in self._family.check(_columns(values), 1).items()}
+        return {name: of[0] for name, of in self.family.check(_columns(values), 1).items()}
 
     def prior(self, values: Mapping[str, np.ndarray], shift: np.ndarray) -> Any:
-        return self._family.prior(_columns(values), shift)
+        return self.family.prior(_columns(values), shift)
 
     def _inward(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
         return {self._own: parameters[self._name][:, None]}
@@ -70,28 +70,28 @@ class PyMCParametrised(ComponentFamily):
         return {self._name: parameters[self._own][:, 0]}
 
     def unpack(self, params: np.ndarray, shift: np.ndarray) -> dict[str, np.ndarray]:
-        return self._outward(self._family.unpack(params, shift))
+        return self._outward(self.family.unpack(params, shift))
 
     def pack(self, parameters: Mapping[str, np.ndarray], shift: np.ndarray) -> np.ndarray:
-        return self._family.pack(self._inward(parameters), shift)
+        return self.family.pack(self._inward(parameters), shift)
 
     def central(self, values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        return {self._name: self._family.central(_columns(values))[self._own][0]}
+        return {self._name: self.family.central(_columns(values))[self._own][0]}
 
     def graph_parameters(self, parameters: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         return dict(parameters)
 
     def log_base(self, graph_parameters: Values, values: Values, pt: Any) -> Any:
-        inner = self._family.graph_parameters(self._inward(graph_parameters))
-        return self._family.log_base(inner, {key: value[None] for key, value in values.items()}, pt)
+        inner = self.family.graph_parameters(self._inward(graph_parameters))
+        return self.family.log_base(inner, {key: value[None] for key, value in values.items()}, pt)
 
     def log_density(self, rows: Any, graph_parameters: Values, pt: Any) -> Any:
-        return self._family.log_density(rows[:, None], self._inward(graph_parameters), pt)
+        return self.family.log_density(rows[:, None], self._inward(graph_parameters), pt)
 
     def draw_base(
         self, rng: np.random.Generator, values: Mapping[str, np.ndarray], size: int
     ) -> dict[str, np.ndarray]:
-        return self._outward(self._family.draw_base(rng, _columns(values), size))
+        return self._outward(self.family.draw_base(rng, _columns(values), size))
 
     def draw_rows(
         self,
@@ -99,7 +99,7 @@ class PyMCParametrised(ComponentFamily):
         parameters: Mapping[str, np.ndarray],
         labels: np.ndarray,
     ) -> np.ndarray:
-        return self._family.draw_rows(rng, self._inward(parameters), labels)[:, 0]
+        return self.family.draw_rows(rng, self._inward(parameters), labels)[:, 0]
 
     def draw_missing(
         self,
@@ -110,7 +110,7 @@ class PyMCParametrised(ComponentFamily):
         labels: np.ndarray,
     ) -> np.ndarray:
         known = rng, rows, is_missing
-        return self._family.draw_missing(*known, self._inward(parameters), labels)
+        return self.family.draw_missing(*known, self._inward(parameters), labels)
 
 
 def _columns(values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -6,17 +6,18 @@ from typing import Any
 import numba
 import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
 import pytest
 
 import pymc_dpsplit as dps
 from pymc_dpsplit import sampler
-from pymc_dpsplit.components.arguments import rows_of
 from pymc_dpsplit.moves.family_moves import KernelForm
 from pymc_dpsplit.moves.nonconjugate import joint_split
 from pymc_dpsplit.moves.nonconjugate.iterations import NONCONJUGATE
 from pymc_dpsplit.moves.nonconjugate.parameters import update_parameters
 from pymc_dpsplit.moves.partition_law import dirichlet_process
 from pymc_dpsplit.moves.sweep.assignment import slice_sweep
+from pymc_dpsplit.pymc_component import free_part
 from pymc_dpsplit.pymc_component.compiled import kernel_of
 from pymc_dpsplit.samplers.catalogue import SAMPLERS
 from tests.reference.generic import FAMILIES
@@ -38,30 +39,42 @@ from tests.support.statistics import (
 pytestmark = pytest.mark.compiled  # densities are called by address
 
 _CHAINS, _BURN_IN, _QUICK = 16, 100, 1000
+# A draw of several parts costs more than that of one, which has most of the tests.
+_DRAWS = dict.fromkeys(FAMILIES, _QUICK) | {"Product": 300}
 _ALPHA = 1.0
 _NO_FOCUS = np.empty(0, np.int64)
 
 
 def target_of(name: str) -> sampler.Target:
-    rows = FAMILIES[name].rows[:, None]
+    rows = table_of(name)
     component = FAMILIES[name].component().validate_rows(rows)
-    prior = component.prior(component.check(component.hyperparameters, 1), np.zeros(1))
-    return sampler.Target(prior, rows_of(rows, 1), dirichlet_process(_ALPHA))
+    values = component.check(component.hyperparameters, rows.shape[1])
+    prior = component.prior(values, np.zeros(rows.shape[1]))
+    return sampler.Target(prior, component.arranged(rows), dirichlet_process(_ALPHA))
+
+
+def table_of(name: str) -> np.ndarray:
+    """Rows (n, D)."""
+    return FAMILIES[name].rows.reshape(len(FAMILIES[name].rows), -1)
 
 
 def exact_of(name: str) -> np.ndarray:
-    return exact_posterior(FAMILIES[name], FAMILIES[name].rows[:, None], _ALPHA)
+    return exact_posterior(FAMILIES[name], table_of(name), _ALPHA)
 
 
 def labels_drawn(
-    target: sampler.Target, attempts: float, rng: np.random.Generator, kernel: str
+    target: sampler.Target,
+    attempts: float,
+    rng: np.random.Generator,
+    kernel: str,
+    n_draws: int = _QUICK,
 ) -> np.ndarray:
     """Labels (chains, draws, N) of chains from anywhere."""
-    labels = np.empty((_CHAINS, _QUICK, len(target.data)), np.int8)
+    labels = np.empty((_CHAINS, n_draws, len(target.data)), np.int8)
     schedule = sampler.Schedule(2, attempts, _NO_FOCUS)
     for chain in range(_CHAINS):
         state = sampler.start(target, rng)
-        for draw in range(-_BURN_IN, _QUICK):
+        for draw in range(-_BURN_IN, n_draws):
             state, _ = sampler.advance(kernel, target, state, rng, schedule)
             if draw >= 0:
                 labels[chain, draw] = state.labels
@@ -77,7 +90,7 @@ def p_value(
 ) -> float:
     """P-value over partitions, number of clusters and co-clustering."""
     exact, n_obs = exact_of(name), len(target.data)
-    labels = labels_drawn(target, attempts, rng, kernel)
+    labels = labels_drawn(target, attempts, rng, kernel, _DRAWS[name])
     return combine(
         partition_test(partition_index(labels), exact),
         count_test((labels.max(axis=2) + 1).astype(np.int64), n_clusters_law(exact, n_obs)),
@@ -96,7 +109,7 @@ def test_sampler_keeps_the_posterior(name: str, attempts: float, rng: np.random.
 @pytest.mark.parametrize(
     "kernel", [name for name, row in SAMPLERS.items() if row.nonconjugate and row.is_exact]
 )
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", [name for name in FAMILIES if name != "Product"])
 def test_published_samplers_keep_the_posterior(
     name: str, kernel: str, rng: np.random.Generator
 ) -> None:
@@ -137,7 +150,7 @@ def test_update_without_prior_is_caught(rng: np.random.Generator) -> None:
 @pytest.mark.slow
 @pytest.mark.control
 def test_base_without_jacobian_is_caught(rng: np.random.Generator) -> None:
-    graphs = FAMILIES["NegativeBinomial"].component()._graphs
+    graphs = FAMILIES["NegativeBinomial"].component().graphs
     whole = kernel_of([graphs.theta, graphs.shared], graphs.log_prior())
     pointer = numba.types.CPointer(numba.types.float64)
 
@@ -148,6 +161,16 @@ def test_base_without_jacobian_is_caught(rng: np.random.Generator) -> None:
 
     target = without(target_of("NegativeBinomial"), broken)
     assert p_value("NegativeBinomial", target, 1.0, rng) < LEVEL
+
+
+@pytest.mark.slow
+@pytest.mark.control
+def test_conjugate_part_without_jacobian_is_caught(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = free_part.POSITIVE._replace(log_derivative=pt.zeros_like)
+    monkeypatch.setattr(free_part, "POSITIVE", broken)
+    assert p_value("Product", target_of("Product"), 1.0, rng) < LEVEL
 
 
 @pytest.mark.slow

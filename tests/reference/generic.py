@@ -13,6 +13,8 @@ from scipy import stats
 from scipy.special import logsumexp
 
 import pymc_dpsplit as dps
+from tests.reference import discrete, families
+from tests.support.partitions import HasMarginal
 
 
 class GridFamily(NamedTuple):
@@ -114,9 +116,38 @@ def _log_negative_binomial(row: float, nodes: np.ndarray) -> np.ndarray:
     return log_p
 
 
+class MixedFamily(NamedTuple):
+    """A product of families, of which at least one has no marginal in closed form.
+
+    Attributes
+    ----------
+    component : callable
+        Makes the product as a user declares it.
+    parts : tuple of HasMarginal
+        Twins, one for each column.
+    rows : ndarray, shape (n, D)
+        Small data.
+    """
+
+    component: Callable[[], Any]
+    parts: tuple[HasMarginal, ...]
+    rows: np.ndarray
+
+    def log_marginal(self, rows: np.ndarray) -> float:
+        """Log marginal likelihood of rows (n, D)."""
+        return sum(part.log_marginal(rows[:, [d]]) for d, part in enumerate(self.parts))
+
+
+_NORMAL = {"mu0": 0.3, "kappa0": 0.4, "a0": 1.2, "b0": 0.5}
+
+
+def _mixed() -> Any:
+    return dps.Product(height=dps.Normal(**_NORMAL), sex=dps.Bernoulli(0.8, 1.4), time=_laplace())
+
+
 _T_ROWS = np.array([-2.0, -1.5, -0.2, 0.1, 1.8, 2.4])
 
-FAMILIES: dict[str, GridFamily] = {
+FAMILIES: dict[str, Any] = {
     "StudentT": GridFamily(
         _student_t,
         *_product(
@@ -139,3 +170,14 @@ FAMILIES: dict[str, GridFamily] = {
         np.array([0.0, 1.0, 2.0, 6.0, 9.0, 14.0]),
     ),
 }
+FAMILIES["Product"] = MixedFamily(
+    _mixed,
+    (families.Normal(**_NORMAL), discrete.Bernoulli(0.8, 1.4), FAMILIES["Laplace"]),
+    np.column_stack(
+        [
+            [-0.9, -0.4, 0.3, 0.5, 1.4, 2.2],
+            [0.0, 1.0, 0.0, 1.0, 1.0, 1.0],
+            FAMILIES["Laplace"].rows[[3, 0, 1, 5, 2, 4]],
+        ]
+    ),
+)

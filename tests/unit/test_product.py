@@ -44,6 +44,10 @@ def wide_mv_normal() -> dict[str, Any]:
             "psi0": np.eye(WIDE) + 0.2}  # fmt: skip
 
 
+def laplace() -> Any:
+    return dps.Component(pm.Laplace, mu=pm.Normal.dist(), b=1.0)
+
+
 def parts_of(kind: str) -> dict[str, tuple[int, Any, Any]]:
     """Number of columns, family and twin of each part."""
     a, b = np.array([1.3, 0.9]), np.array([0.5, 0.4])
@@ -366,8 +370,22 @@ def test_columns_are_taken_in_order_by_width() -> None:
             "part 'a': observed has 1 missing entry, which Multinomial does not impute; drop",
         ),
         (
-            lambda: dps.Product(a=dps.Component(pm.Laplace, mu=pm.Normal.dist(), b=1.0)),
-            "has no conjugate base measure",
+            lambda: dps.Product(a=laplace(), b=dps.MvNormal(**wide_mv_normal())),
+            "b is MvNormal, whose .* together with those of a, which is not conjugate; give",
+        ),
+        (
+            lambda: dps.Product(
+                a=dps.Component(
+                    lambda b, x: pm.Normal.dist(b * x), b=pm.Normal.dist(), covariates={"x": [0.0]}
+                )
+            ),
+            "a=Component.* has covariates, which a part of a product cannot have; leave",
+        ),
+        (
+            lambda: dps.Product(a=laplace(), b=dps.Normal(**NORMAL)).validate_rows(
+                np.array([[0.0, np.nan]])
+            ),
+            r"1 missing entry, which a product with a non-conjugate part \(a\) does not impute",
         ),
         (lambda: dps.Product({"b": 0}, a=dps.Normal(**NORMAL)), "does not name the columns"),
         (lambda: dps.Product({"a": []}, a=dps.Poisson(1.0, 1.0)), "gives a part no column"),

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,7 +13,14 @@ class NonconjugateFamily(ComponentFamily):
     """A non-conjugate family, whose cluster parameters are part of the state of the chain.
 
     Its prior is a `components.nonconjugate.compiled_prior.CompiledPrior`.
+
+    Attributes
+    ----------
+    product_class : type
+        Class of products that have such a part.
     """
+
+    product_class: ClassVar[type]
 
     @abstractmethod
     def log_prior_predictive(self, rows: Any, values: Mapping[str, np.ndarray]) -> np.ndarray:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.components.linear_regression.family import LinearRegression
 from pymc_dpsplit.components.margins import families_without_margins
+from pymc_dpsplit.components.multinomial import Multinomial
 
 
 class Conditioned(NamedTuple):
@@ -56,7 +57,9 @@ def conditioned_columns(
             divided |= covariates & known if response <= asked else set()
             is_lawful = not asked & covariates and (covariates <= known or not has_response)
         else:
-            is_lawful = not asked and known in (set(), own)
+            is_whole = asked in (set(), own) and known in (set(), own)
+            # A row of counts has a law given its total, so there is none of the row by itself.
+            is_lawful = is_whole and not (asked and isinstance(family, Multinomial))
         if not is_lawful:
             return family
     jointly = tuple(d for d in given if d not in silent)
