@@ -3,7 +3,7 @@
 Nothing here is shared with the package: seatings are enumerated one customer after the other.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import product
 from typing import Any, NamedTuple
@@ -112,12 +112,24 @@ def posterior(
     documents: np.ndarray, words: np.ndarray, n_words: int, alpha: float, gamma: float, eta: float
 ) -> Truth:
     """Enumerate the posterior of the topics of a few tokens."""
-    n = len(words)
+    return posterior_of_groups(
+        documents, lambda labels: _log_likelihood(labels, words, n_words, eta), alpha, gamma
+    )
+
+
+def posterior_of_groups(
+    groups: np.ndarray,
+    log_likelihood: Callable[[np.ndarray], float],
+    alpha: float,
+    gamma: float,
+) -> Truth:
+    """Enumerate the posterior of the clusters of a few observations in groups."""
+    n = len(groups)
     every = enumerate_partitions(n).astype(int)
     by_tables = np.zeros((len(every), n + 1))
     for i, labels in enumerate(every):
-        likelihood = _log_likelihood(labels, words, n_words, eta)
-        counts = counts_of(labels, documents)
+        likelihood = log_likelihood(labels)
+        counts = counts_of(labels, groups)
         for tables in all_tables(counts):
             log_law = log_law_of_tables(tables, counts, alpha, gamma)
             by_tables[i, tables.sum()] += np.exp(log_law + likelihood)
