@@ -1,6 +1,6 @@
 """Direct assignment: one row at a time, weights of groups and parameters integrated out.
 
-The sampler by direct assignment of Teh et al. (2006), eq. (15.14).  Tables do not enter: they are
+The sampler by direct assignment of Teh et al. (2006), eq. (16.1).  Tables do not enter: they are
 summed out, given the global weights.
 """
 
@@ -161,7 +161,7 @@ def _visit_some(target, labels, rng, log_alone, first, positions, shares):
 
 @jitted
 def scan_rows(target, labels, stats, weights, log_rest, rng):
-    """Redraw the label of every row in turn, eq. (15.14), with the global weights given.
+    """Redraw the label of every row in turn, eq. (16.1), with the global weights given.
 
     Parameters
     ----------

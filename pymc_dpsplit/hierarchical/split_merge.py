@@ -2,7 +2,7 @@
 
 An attempt divides a cluster around two anchors, which are drawn regardless of the partition.  The
 members join one side after the other in a random order, with probabilities that know their group.
-The global weight is divided too; docs/method.md, (15.15)-(15.17).
+The global weight is divided too; docs/method.md, (16.2)-(16.4).
 """
 
 import math
@@ -97,7 +97,7 @@ def divide(target, half, allocation, stream):
 
 @jitted
 def shape_of_share(counts, half):
-    """About the expected number of tables of one side; the parameter t of eq. (15.16)."""
+    """About the expected number of tables of one side; the parameter t of eq. (16.3)."""
     total = 0.0
     for j in range(counts.shape[0]):
         if counts[j] > 0:
@@ -119,7 +119,7 @@ def log_density_of_share(shapes, log_shares):
 
 @jitted
 def log_split_ratio(target, division, union, strength, log_shares):
-    """Log ratio of the posterior with a cluster divided to that with it whole, eq. (15.15).
+    """Log ratio of the posterior with a cluster divided to that with it whole, eq. (16.2).
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def log_split_ratio(target, division, union, strength, log_shares):
 
 @jitted
 def attempt_split_or_merge(target, labels, stats, weights, rng, stream, acceptance_counts):
-    """Attempt to split the cluster of two rows, or to merge their clusters, eq. (15.17).
+    """Attempt to split the cluster of two rows, or to merge their clusters, eq. (16.4).
 
     Parameters
     ----------

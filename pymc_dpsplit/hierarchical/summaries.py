@@ -42,7 +42,7 @@ def summary_of(target: GroupedTarget, state: GroupedState) -> Summary:
 
 
 def log_joint(target: GroupedTarget, state: GroupedState) -> float:
-    """Return the log density of rows and labels given the global weights, eq. (15.18).
+    """Return the log density of rows and labels given the global weights, eq. (16.5).
 
     Weights of groups and parameters are integrated out.  There is no factor of the density of the
     global weights, so that states with different numbers of clusters can be compared.

@@ -32,8 +32,9 @@ from pymc_dpsplit.variables.max_clusters import checked_max_clusters
 from pymc_dpsplit.variables.names import Names, names_in
 from pymc_dpsplit.variables.observed import Observed, read_observed, register_observed
 
-# Name of the constant that holds the group of each row, after that of the mixture.
-GROUPS = "groups"
+# Names of the constants that hold the group of each row and the number of rows of each group, after
+# that of the mixture.
+GROUPS, GROUP_SIZES = "groups", "group_sizes"
 
 _MEANING = 'concentration; give a positive number, or a variable such as pm.Gamma("{}", 2, 2)'
 
@@ -58,7 +59,8 @@ def HDPMixture(  # noqa: N802  (used like the distributions of PyMC)
     The function adds to the current model the free variables ``{name}_n_clusters``,
     ``{name}_new_weight``, ``{name}_weights``, one for each cluster parameter, such as
     ``{name}_mu``, and ``{name}_n_tables``; `HDPMixtureStep` samples them.  It also adds the
-    observed variable ``{name}`` and the constant ``{name}_groups``.
+    observed variable ``{name}`` and the constants ``{name}_groups``, the position of the group of
+    each row, and ``{name}_group_sizes``.
 
     Parameters
     ----------
@@ -100,9 +102,8 @@ def HDPMixture(  # noqa: N802  (used like the distributions of PyMC)
     ``{name}_weights`` are the weights of clusters in the global measure, which are those expected
     in a new group.  The weights of the groups are summed out in the chain; `predict` uses their
     expectation given the labels.  The labels of rows are in ``sample_stats``, and `sample_labels`
-    returns them.  The log probability of the model is that of eq. (15.3) of docs/method.md as a
-    function of the concentrations, and the density of the base measure; it has no term for
-    ``{name}``, whose rows cannot be drawn from the model.
+    returns them.  The log probability of the model is eq. (16.6) of docs/method.md: it has no term
+    for ``{name}``, whose rows cannot be drawn from the model.
 
     References
     ----------
@@ -194,7 +195,7 @@ def _checked_data(observed: Any, component: ComponentFamily) -> Observed:
 
 
 def _check_names(name: str, op: HierarchicalMeasure, model: Model) -> None:
-    for suffix in ("", *(f"_{role}" for role in (*op.roles, GROUPS))):
+    for suffix in ("", *(f"_{role}" for role in (*op.roles, GROUPS, GROUP_SIZES))):
         if model.named_vars.tree_contains(model.name_for(name + suffix)):
             raise ValueError(
                 f"name={name!r} is taken: the model already has a variable {name + suffix!r}; "
@@ -229,6 +230,11 @@ def _register_measure(
 def _register_groups(
     name: str, of_rows: RowGroups, dims: tuple[str, ...] | None, model: Model
 ) -> None:
-    """Add the groups of rows to the model as a constant, which traces record."""
-    codes: Any = pt.constant(of_rows.group_of_row, name=model.name_for(f"{name}_{GROUPS}"))
-    model.register_data_var(codes, dims=None if dims is None else dims[:1])
+    """Add the groups of rows, and their sizes, to the model as constants, which traces record."""
+    held = {
+        GROUPS: (of_rows.group_of_row, None if dims is None else dims[:1]),
+        GROUP_SIZES: (of_rows.sizes, (of_rows.dim,)),
+    }
+    for suffix, (values, over) in held.items():
+        constant: Any = pt.constant(values, name=model.name_for(f"{name}_{suffix}"))
+        model.register_data_var(constant, dims=over)

@@ -4,21 +4,24 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pytensor.tensor as pt
 from pymc.model import Model
 from pymc.pytensorf import rvs_in_graph
 from pytensor.graph.basic import Variable
 
 from pymc_dpsplit.components.arguments import rows_of
 from pymc_dpsplit.components.component_family import ComponentFamily
+from pymc_dpsplit.data.sparse_rows import SparseRows
 from pymc_dpsplit.hierarchical_model.groups import RowGroups
 from pymc_dpsplit.hierarchical_model.measure import (
     N_TABLES,
     GroupedRows,
     HierarchicalMeasure,
 )
-from pymc_dpsplit.variables.lookup import is_owned
+from pymc_dpsplit.variables.lookup import MixtureVariables, is_owned
 from pymc_dpsplit.variables.measure import overflow_message
 from pymc_dpsplit.variables.observed import values_of
+from pymc_dpsplit.variables.rows import centred_rows
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,28 @@ class HierarchicalVariables:
     @property
     def rows(self) -> Any:
         """Return the rows, shape (N, D)."""
-        return rows_of(values_of(self.data), self.component.row_ndim)
+        values = values_of(self.data)
+        if isinstance(values, SparseRows):
+            return values
+        return rows_of(values, self.component.row_ndim)
+
+    @property
+    def as_mixture(self) -> MixtureVariables:
+        """Return the mixture of the global measure, which is that of a new group."""
+        return MixtureVariables(
+            name=self.name,
+            component=self.component,
+            discount=pt.constant(0.0),
+            strength=self.concentrations["gamma"],
+            hyperparameters=self.hyperparameters,
+            measure=self.measure,
+            value_names=self.value_names,
+            log_new_weight=True,
+            rv=self.rv,
+            unobserved=None,
+            data=centred_rows(self.data, {}),
+            n_features=self.op.n_features,
+        )
 
     def point_values(
         self,

@@ -54,6 +54,7 @@ class HierarchicalMeasure(OwnedByStep, ObjectModeOp, RNGConsumerOp, MeasurableOp
     _print_name = ("HDPMeasure", r"\operatorname{HDPMeasure}")
     name = "HDPMeasure"
     step_name, step_class = "hdp", "HDPMixtureStep"
+    is_finite = False
 
     def __init__(
         self,
@@ -141,7 +142,7 @@ def _measure_logprob(
     *hyperparameters: Variable,
     **kwargs: Any,
 ) -> list[Any]:
-    """Return the log of eq. (15.3) as a function of the concentrations, and the base density.
+    """Return the log of eq. (16.6), and the base density.
 
     Factors without concentrations and hyperparameters are omitted, because the step draws from the
     exact conditional laws.
@@ -203,6 +204,8 @@ class GroupedRows(ObjectModeOp, RNGConsumerOp, MeasurableOp):
     name = "HDPMixture"
     default_output = 1
     has_density = False
+    # As `variables.rows.MixtureRows` has them.
+    shared, is_latent, extras = None, False, ()
 
     def __init__(self, target: str, dtype: str, n_features: int | None) -> None:
         self.target = target

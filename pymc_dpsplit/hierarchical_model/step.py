@@ -96,7 +96,7 @@ class HDPMixtureStep(BlockedStep):
     References
     ----------
     .. [1] Teh, Jordan, Beal & Blei (2006), Hierarchical Dirichlet processes, JASA 101: the sampler
-       by direct assignment, eq. (15.14) of docs/method.md.
+       by direct assignment, eq. (16.1) of docs/method.md.
 
     Examples
     --------

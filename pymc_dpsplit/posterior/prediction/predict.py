@@ -17,11 +17,13 @@ from pymc_dpsplit.posterior.partitions.reference import (
     refuse_other_length,
     shares_of,
 )
+from pymc_dpsplit.posterior.prediction.in_groups import LabelsInGroups
 from pymc_dpsplit.posterior.prediction.new_rows import NewRows, read_new
 from pymc_dpsplit.posterior.prediction.responses import responses_to
 from pymc_dpsplit.posterior.prediction.row_masses import masses_of
 from pymc_dpsplit.posterior.prediction.running_average import RunningAverage
 from pymc_dpsplit.posterior.trace.draws import draws_of, recorded_posterior
+from pymc_dpsplit.posterior.trace.hierarchical import hierarchical_in
 from pymc_dpsplit.posterior.trace.labels import (
     mixture_in,
     model_given,
@@ -42,6 +44,7 @@ def predict(
     model: Model | None = None,
     var_name: str | None = None,
     covariates: Any = None,
+    groups: Any = None,
     partition: Any = None,
     num_samples: int | None = None,
     random_seed: Any = None,
@@ -49,7 +52,7 @@ def predict(
     """Compute the predictive density, novelty and cluster memberships of new rows.
 
     Each draw of a trace is a mixture with a remainder, under which the density of a row has a
-    closed form.  Each row is treated separately: probabilities are posterior averages given the
+    closed form; for rows in groups (`HDPMixture`) a mixture in each group.  Each row is treated separately: probabilities are posterior averages given the
     data and the row itself [1]_.  For a mixture of regressions, the responses to new covariates are
     predicted, for a profile regression those of rows with all other columns.
 
@@ -73,6 +76,10 @@ def predict(
         covariates: the density is that of a response given its covariates.  For a `Product` with a
         part `LinearRegression` (a profile regression) columns by name or an array (M, D - 1):
         covariates and all columns of other parts, which may have missing entries; not the response.
+    groups : array-like of int or str, shape (M,), optional
+        For an `HDPMixture`: group of each new row, or names that the model does not have, for rows
+        of new groups, in which each row is predicted as the first one.  By default all are of new
+        groups.
     partition : PointPartition, DataArray or array_like of int, shape (N,), optional
         Reference clusters of the observations, as from `point_partition`, `find_map` or
         `dp_means`.
@@ -146,8 +153,15 @@ def predict(
     """
     rng = generator_of("random_seed", random_seed)
     model = model_given(model)
-    mixture = mixture_in(model, var_name)
+    hierarchical = hierarchical_in(model, var_name)
+    mixture = mixture_in(model, var_name) if hierarchical is None else hierarchical.as_mixture
     posterior = recorded_posterior(idata, mixture)
+    if hierarchical is None and groups is not None:
+        raise ValueError(
+            f"groups is given, but {mixture.name} is no HDPMixture; leave it out."
+        )
+    if new is None and hierarchical is not None:
+        raise ValueError("new is not given; give rows to predict.")
     if new is None:
         if partition is not None:
             raise ValueError("partition is given without new rows; give new=, or leave it out.")
@@ -160,9 +174,12 @@ def predict(
     if reference is not None:
         refuse_other_data(idata, mixture)
     kept = recorded_labels(idata, mixture) if reference is not None else None
+    in_groups = None
+    if hierarchical is not None:
+        in_groups = LabelsInGroups(idata, hierarchical, model, groups, len(rows.values))
     places = _places(posterior, num_samples)
     average = RunningAverage(len(rows.values), 0 if reference is None else len(reference.names))
-    groups = [
+    patterns = [
         (present, where, rows.values) for present, where in patterns_of(np.isnan(rows.values))
     ]
     of_centre: Any = None
@@ -175,11 +192,16 @@ def predict(
             refuse_other_length(
                 reference, mixture.items.number_of_observations(draw.rows), mixture.name
             )
-            labels = None if kept is None else kept[place]
-            draw, labels = with_labels(draw, mixture, labels, rng)
+            if in_groups is None:
+                labels = None if kept is None else kept[place]
+                draw, labels = with_labels(draw, mixture, labels, rng)
+            else:
+                labels = in_groups.labels_at(place)
             shares = shares_of(counts_shared(labels, len(draw.weights), reference))
-        for where, log_mass in masses_of(draw, rows.component, groups, centre):
-            average.add(where, log_mass, n_recorded, shares)
+        draws = [(draw, patterns)] if in_groups is None else in_groups.draws(draw, place, patterns)
+        for of_group, where_in_group in draws:
+            for where, log_mass in masses_of(of_group, rows.component, where_in_group, centre):
+                average.add(where, log_mass, n_recorded, shares)
     return _as_dataset(average, rows, reference, mixture.name)
 
 
