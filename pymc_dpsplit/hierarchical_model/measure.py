@@ -155,7 +155,7 @@ def _measure_logprob(
     n_clusters, new_weight, weights, *parameters, n_tables = values
     base = base_log_density(op.component, n_clusters, parameters, hyperparameters)
     zero: Any = pt.zeros((), dtype="float64")
-    sizes, times = np.unique(op.groups.sizes, return_counts=True)
+    sizes, times = unique_sizes(op.groups)
     of_sizes = pt.sum(times * (pt.gammaln(alpha) - pt.gammaln(alpha + sizes)))
     return [
         n_clusters * pt.log(gamma),
@@ -166,6 +166,11 @@ def _measure_logprob(
         *([zero] * (len(parameters) - 1)),
         n_tables * pt.log(alpha) + of_sizes,
     ]
+
+
+def unique_sizes(groups: RowGroups) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct sizes of groups, and how many groups have each."""
+    return np.unique(groups.sizes, return_counts=True)
 
 
 @_support_point.register(HierarchicalMeasure)
