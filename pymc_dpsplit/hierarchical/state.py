@@ -51,9 +51,7 @@ class GroupedState(NamedTuple):
     log_rest: float
 
 
-def start_groups(
-    target: GroupedTarget, n_centres: int, rng: np.random.Generator
-) -> GroupedState:
+def start_groups(target: GroupedTarget, n_centres: int, rng: np.random.Generator) -> GroupedState:
     """Start a chain from clusters around some of the rows.
 
     Parameters

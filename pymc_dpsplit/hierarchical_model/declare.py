@@ -154,8 +154,9 @@ def HDPMixture(  # noqa: N802  (used like the distributions of PyMC)
     n_features = data.shape[1] if component.row_ndim else None
     rows = GroupedRows(op.target, data.dtype, n_features)
     x: Any = rows(shared_rng(seed=None), data.shape[0], *node.outputs[1:])
+    x = register_observed(x, name, data, data_dims, model)
     _register_groups(name, of_rows, data_dims, model)
-    return register_observed(x, name, data, data_dims, model)
+    return x
 
 
 def _checked_data(observed: Any, component: ComponentFamily) -> Observed:

@@ -74,8 +74,11 @@ def stats_of(
     summary = summary_of(target, state)
     values = {
         "log_joint": log_joint(target, state),
-        **summary._asdict(),
+        "entropy": summary.entropy,
+        "group_entropy": summary.group_entropy,
         "information": summary.entropy - summary.group_entropy,
+        "largest_share": summary.largest_share,
+        "shared": summary.shared,
         "occupied": len(state.weights),
         **dict(zip(_COUNTS, acceptance_counts, strict=True)),
         "alpha": target.alpha,

@@ -18,6 +18,7 @@ from pymc_dpsplit.hierarchical_model.measure import (
     GroupedRows,
     HierarchicalMeasure,
 )
+from pymc_dpsplit.variables.concentration import roots_of
 from pymc_dpsplit.variables.lookup import MixtureVariables, is_owned
 from pymc_dpsplit.variables.measure import overflow_message
 from pymc_dpsplit.variables.observed import values_of
@@ -81,6 +82,10 @@ class HierarchicalVariables:
         if isinstance(values, SparseRows):
             return values
         return rows_of(values, self.component.row_ndim)
+
+    def roots_of_concentrations(self, model: Model) -> set[Variable]:
+        """Return the free variables of a model on which alpha and gamma depend."""
+        return set().union(*(roots_of(graph, model) for graph in self.concentrations.values()))
 
     @property
     def as_mixture(self) -> MixtureVariables:

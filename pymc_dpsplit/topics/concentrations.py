@@ -15,6 +15,7 @@ from pymc_dpsplit.moves.franchise import (
 from pymc_dpsplit.topics.corpus import Corpus, document_lengths
 from pymc_dpsplit.topics.state import TopicState
 
+
 def alpha_factor(corpus: Corpus, state: TopicState) -> LogFactor:
     """Return the log probability of the numbers of tables as a function of alpha, eq. (15.7)."""
     return factor_of_alpha(document_lengths(corpus), int(state.tables.sum()))

@@ -42,9 +42,7 @@ def grouped_target(family: str, case: GroupedCase) -> GroupedTarget:
     """Target of the rows of a family."""
     target = target_of(component_of(family, 1), ROWS[family], case.gamma)
     groups = np.array(case.groups)
-    return GroupedTarget(
-        target, groups, np.bincount(groups, minlength=case.n_groups), case.alpha
-    )
+    return GroupedTarget(target, groups, np.bincount(groups, minlength=case.n_groups), case.alpha)
 
 
 def truth_of_rows(family: str, case: GroupedCase) -> Truth:

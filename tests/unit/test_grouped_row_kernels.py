@@ -150,7 +150,6 @@ def _without_jacobian(target, division, union, strength, log_shares):
     return log_split_ratio(target, division, union, strength, log_shares) + sum(log_shares)
 
 
-
 SPLIT, SCAN = "attempts", "scan"
 BROKEN = {
     "one table for each group and cluster": (SCAN, tables, "draw_n_tables", _one_table_for_each),

@@ -52,9 +52,10 @@ def predict(
     """Compute the predictive density, novelty and cluster memberships of new rows.
 
     Each draw of a trace is a mixture with a remainder, under which the density of a row has a
-    closed form; for rows in groups (`HDPMixture`) a mixture in each group.  Each row is treated separately: probabilities are posterior averages given the
-    data and the row itself [1]_.  For a mixture of regressions, the responses to new covariates are
-    predicted, for a profile regression those of rows with all other columns.
+    closed form; for rows in groups (`HDPMixture`) it is one in each group.  Each row is treated
+    separately: probabilities are posterior averages given the data and the row itself [1]_.  For a
+    mixture of regressions, the responses to new covariates are predicted, for a profile regression
+    those of rows with all other columns.
 
     Parameters
     ----------
@@ -131,7 +132,7 @@ def predict(
 
     References
     ----------
-    .. [1] docs/method.md, eqs. (11.1) to (11.4) and (11.12) to (11.15).
+    .. [1] docs/method.md, eqs. (11.1) to (11.4), (11.12) to (11.15) and (16.7).
 
     Examples
     --------
@@ -157,9 +158,7 @@ def predict(
     mixture = mixture_in(model, var_name) if hierarchical is None else hierarchical.as_mixture
     posterior = recorded_posterior(idata, mixture)
     if hierarchical is None and groups is not None:
-        raise ValueError(
-            f"groups is given, but {mixture.name} is no HDPMixture; leave it out."
-        )
+        raise ValueError(f"groups is given, but {mixture.name} is no HDPMixture; leave it out.")
     if new is None and hierarchical is not None:
         raise ValueError("new is not given; give rows to predict.")
     if new is None:
