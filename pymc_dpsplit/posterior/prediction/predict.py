@@ -9,6 +9,7 @@ from pymc.model import Model
 from pymc_dpsplit.components.arguments import check_integer, generator_of, shown
 from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.data.blocks import column_centres
+from pymc_dpsplit.hierarchical_model.lookup import HierarchicalVariables
 from pymc_dpsplit.moves.patterns import patterns_of
 from pymc_dpsplit.posterior.partitions.reference import (
     Reference,
@@ -22,7 +23,7 @@ from pymc_dpsplit.posterior.prediction.new_rows import NewRows, read_new
 from pymc_dpsplit.posterior.prediction.responses import responses_to
 from pymc_dpsplit.posterior.prediction.row_masses import masses_of
 from pymc_dpsplit.posterior.prediction.running_average import RunningAverage
-from pymc_dpsplit.posterior.trace.draws import draws_of, recorded_posterior
+from pymc_dpsplit.posterior.trace.draws import MixtureDraw, draws_of, recorded_posterior
 from pymc_dpsplit.posterior.trace.hierarchical import hierarchical_in
 from pymc_dpsplit.posterior.trace.labels import (
     mixture_in,
@@ -32,6 +33,7 @@ from pymc_dpsplit.posterior.trace.labels import (
 )
 from pymc_dpsplit.posterior.trace.members import recorded_labels, with_labels
 from pymc_dpsplit.posterior.trace.places import all_places, spread_places
+from pymc_dpsplit.variables import MixtureVariables
 
 # Squares of larger numbers overflow.
 _FAR = 1e150
@@ -154,13 +156,8 @@ def predict(
     """
     rng = generator_of("random_seed", random_seed)
     model = model_given(model)
-    hierarchical = hierarchical_in(model, var_name)
-    mixture = mixture_in(model, var_name) if hierarchical is None else hierarchical.as_mixture
+    hierarchical, mixture = _mixture_to_read(model, var_name, new, groups)
     posterior = recorded_posterior(idata, mixture)
-    if hierarchical is None and groups is not None:
-        raise ValueError(f"groups is given, but {mixture.name} is no HDPMixture; leave it out.")
-    if new is None and hierarchical is not None:
-        raise ValueError("new is not given; give rows to predict.")
     if new is None:
         if partition is not None:
             raise ValueError("partition is given without new rows; give new=, or leave it out.")
@@ -188,20 +185,41 @@ def predict(
         n_recorded = len(draw.weights)
         shares = np.zeros((n_recorded, 0))
         if reference is not None:
-            refuse_other_length(
-                reference, mixture.items.number_of_observations(draw.rows), mixture.name
-            )
             if in_groups is None:
                 labels = None if kept is None else kept[place]
                 draw, labels = with_labels(draw, mixture, labels, rng)
             else:
                 labels = in_groups.labels_at(place)
-            shares = shares_of(counts_shared(labels, len(draw.weights), reference))
+            shares = _shares_at(labels, draw, mixture, reference)
         draws = [(draw, patterns)] if in_groups is None else in_groups.draws(draw, place, patterns)
         for of_group, where_in_group in draws:
             for where, log_mass in masses_of(of_group, rows.component, where_in_group, centre):
                 average.add(where, log_mass, n_recorded, shares)
     return _as_dataset(average, rows, reference, mixture.name)
+
+
+def _mixture_to_read(
+    model: Model, var_name: str | None, new: Any, groups: Any
+) -> tuple[HierarchicalVariables | None, MixtureVariables]:
+    """Return the hierarchical mixture, if it is one, and the mixture of a new group."""
+    hierarchical = hierarchical_in(model, var_name)
+    if hierarchical is None:
+        mixture = mixture_in(model, var_name)
+        if groups is not None:
+            raise ValueError(f"groups is given, but {mixture.name} is no HDPMixture; leave it out.")
+        return None, mixture
+    if new is None:
+        raise ValueError("new is not given; give rows to predict.")
+    return hierarchical, hierarchical.as_mixture
+
+
+def _shares_at(
+    labels: np.ndarray, draw: MixtureDraw, mixture: MixtureVariables, reference: Reference
+) -> np.ndarray:
+    """Return the share (A, R) of each reference cluster among the members of each atom."""
+    n_obs = mixture.items.number_of_observations(draw.rows)
+    refuse_other_length(reference, n_obs, mixture.name)
+    return shares_of(counts_shared(labels, len(draw.weights), reference))
 
 
 def _centre_of(rows: Any, component: ComponentFamily) -> np.ndarray:
