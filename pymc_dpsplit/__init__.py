@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from pymc_dpsplit.estimates.dp_means import dp_means, dp_means_penalty
     from pymc_dpsplit.estimates.map_partition import find_map
     from pymc_dpsplit.finite.finite_mixture import finite_mixture
+    from pymc_dpsplit.hierarchical_model.declare import HDPMixture
+    from pymc_dpsplit.hierarchical_model.step import HDPMixtureStep
     from pymc_dpsplit.mixture.dp_mixture import DPMixture
     from pymc_dpsplit.mixture.finite_dirichlet import FiniteMixture
     from pymc_dpsplit.mixture.mfm_mixture import MFMixture
@@ -81,6 +83,8 @@ __all__ = [
     "Exponential",
     "FiniteMixture",
     "Gamma",
+    "HDPMixture",
+    "HDPMixtureStep",
     "HDPTopics",
     "HDPTopicsStep",
     "InverseGamma",
@@ -145,6 +149,8 @@ _MODULE_OF = {
     "Exponential": "components.exponential",
     "FiniteMixture": "mixture.finite_dirichlet",
     "Gamma": "components.gamma",
+    "HDPMixture": "hierarchical_model.declare",
+    "HDPMixtureStep": "hierarchical_model.step",
     "HDPTopics": "topic_model.declare",
     "HDPTopicsStep": "topic_model.step",
     "InverseGamma": "components.inverse_gamma",

@@ -76,12 +76,12 @@ def declare_mixture(
     -------
     TensorVariable
     """
-    model = _current_model(kind, name)
+    model = current_model(kind, name)
     names = Names() if isinstance(observed, Variable) else names_in(observed)
     dims = entries_of(dims)
     try:
         observed, dims = by_dims(observed, dims)
-        _check_component(component)
+        check_component(component)
         data = _checked_data(observed, component, shape, dims, model)
         component = data.component
         shared = read_shared_labels(groups, counts, labels, observed, data)
@@ -103,7 +103,7 @@ def declare_mixture(
     if data.warning is not None:
         warnings.warn(f"{name}: {data.warning}", UserWarning, stacklevel=3)
     n_features = data.shape[1]
-    target, bare = model.name_for(name), _without_variables(component)
+    target, bare = model.name_for(name), without_variables(component)
     form = data.is_labelled, law.is_finite, law.discount_varies
     op = RandomMeasure(target, bare, n_obs, n_features, n_kept, *form)
     measure = op.make_node(_new_rng(), *law.numbers, *hyperparameters).outputs[1:]
@@ -128,7 +128,24 @@ def _new_rng() -> Variable:
     return shared_rng(seed=None)
 
 
-def _current_model(kind: str, name: Any) -> Model:
+def current_model(kind: str, name: Any) -> Model:
+    """Return the model of the context, in which a mixture of that name is declared.
+
+    Parameters
+    ----------
+    kind : str
+        Name of the public function, for a message.
+    name : str
+
+    Returns
+    -------
+    pymc.Model
+
+    Raises
+    ------
+    ValueError
+        If there is no model, or the name is none.
+    """
     model = Model.get_context(error_if_none=False)
     if model is None:
         raise ValueError(
@@ -139,7 +156,8 @@ def _current_model(kind: str, name: Any) -> Model:
     return model
 
 
-def _check_component(component: Any) -> None:
+def check_component(component: Any) -> None:
+    """Raise ValueError unless the argument `component` is a component family."""
     if isinstance(component, type) and issubclass(component, ComponentFamily):
         raise ValueError(
             f"component is the class {component.__name__}; give an instance with its "
@@ -152,8 +170,18 @@ def _check_component(component: Any) -> None:
         )
 
 
-def _without_variables(component: ComponentFamily) -> ComponentFamily:
-    """Return a copy of a component without variables, which are inputs of the ops instead."""
+def without_variables(component: ComponentFamily) -> ComponentFamily:
+    """Return a copy of a component without variables, which are inputs of the ops instead.
+
+    Parameters
+    ----------
+    component : ComponentFamily
+
+    Returns
+    -------
+    ComponentFamily
+        Hyperparameters that are variables are replaced by their names.
+    """
     return component.with_hyperparameters(
         {
             key: str(value) if isinstance(value, Variable) else value
@@ -223,21 +251,45 @@ def _register_measure(
     op: RandomMeasure = measure[0].owner.op
     cluster = f"{op.target}_cluster"
     model.add_coord(cluster, range(op.max_clusters))
+    dims: dict[str, tuple[str, ...] | None] = {"weights": (cluster,)}
+    dims |= parameter_dims(name, op, data_dims, model)
+    dims["labels"] = data_dims and data_dims[:1]
+    for rv, role in zip(measure, op.roles, strict=True):
+        transform = remainder_transform(op.is_finite) if role == "new_weight" else None
+        model.register_rv(rv, f"{name}_{role}", dims=dims.get(role), default_transform=transform)
+
+
+def parameter_dims(
+    name: str, op: Any, data_dims: tuple[str, ...] | None, model: Model
+) -> dict[str, tuple[str, ...]]:
+    """Return the dimensions of the cluster parameters, adding missing ones to the model.
+
+    Parameters
+    ----------
+    name : str
+        Name of the mixture.
+    op : RandomMeasure or HierarchicalMeasure
+        That draws them.
+    data_dims : tuple of str, optional
+        Those of the observations.
+    model : pymc.Model
+
+    Returns
+    -------
+    dict
+    """
     features: tuple[str, ...] = ()
     if op.component.row_ndim:
         features = feature_dims(name, op.n_features, data_dims, model)
-    dims: dict[str, tuple[str, ...] | None] = {"weights": (cluster,)}
+    dims = {}
     for key, ndim in op.component.parameters.items():
         own = {f"{op.target}_{dim}": of for dim, of in op.component.own_dims(key).items()}
         feature_names = model.coords[features[0]] if features else None
         known = op.component.own_coords(key, feature_names)
         for (dim, length), own_dim in zip(own.items(), op.component.own_dims(key), strict=True):
             model.add_coord(dim, known.get(own_dim, range(length)))
-        dims[key] = (cluster, *features[:ndim], *own)
-    dims["labels"] = data_dims and data_dims[:1]
-    for rv, role in zip(measure, op.roles, strict=True):
-        transform = remainder_transform(op.is_finite) if role == "new_weight" else None
-        model.register_rv(rv, f"{name}_{role}", dims=dims.get(role), default_transform=transform)
+        dims[key] = (f"{op.target}_cluster", *features[:ndim], *own)
+    return dims
 
 
 def _extras(

@@ -47,14 +47,14 @@ def of_observed_rows(compute: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _refuse_without_density(model: Any, var_names: Any) -> None:
-    """Refuse documents of topics, whose density given a draw is an integral."""
+    """Refuse observations of hierarchical models, whose density given a draw is an integral."""
     observed = model.observed_RVs if isinstance(model, Model) else []
     for rv in observed:
         is_wanted = var_names is None or rv.name in var_names
         if is_wanted and not getattr(getattr(rv.owner, "op", None), "has_density", True):
             raise ValueError(
-                f"{rv.name}: pm.compute_log_likelihood needs the density of each document, which "
-                "has no formula; leave it out of var_names."
+                f"{rv.name}: pm.compute_log_likelihood needs the density of observations given a "
+                "draw, which has no formula; leave it out of var_names."
             )
 
 

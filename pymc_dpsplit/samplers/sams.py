@@ -27,8 +27,18 @@ from pymc_dpsplit.samplers.two_sides import (
 
 
 @jitted
-def _random_order(n, stream):
-    """Draw a permutation of 0 .. n - 1, uniformly (Fisher & Yates)."""
+def random_order(n, stream):
+    """Draw a permutation of 0 .. n - 1, uniformly (Fisher & Yates).
+
+    Parameters
+    ----------
+    n : int
+    stream : ndarray of uint64, shape (2,)
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+    """
     order = np.arange(n)
     for last in range(n - 1, 0, -1):
         j = next_index(stream, last + 1)
@@ -62,7 +72,7 @@ def divide_in_sequence(target, members, anchors, side, goal, stream):
         side[j] = NO_SIDE
     sizes, caches = begin_sides(prior, data, members, anchors, side)
     log_q = 0.0
-    for j in _random_order(members.shape[0], stream):
+    for j in random_order(members.shape[0], stream):
         if side[j] == NO_SIDE:
             log_q += put_on_side(prior, data, law, members, side, j, goal[j], sizes, caches, stream)
     return log_q

@@ -12,11 +12,11 @@ from pytensor.tensor.random.op import RNGConsumerOp
 from pytensor.tensor.random.utils import custom_rng_deepcopy
 from pytensor.tensor.type import TensorType
 
-from pymc_dpsplit.topics.forward import draw_franchise
+from pymc_dpsplit.moves.franchise import draw_franchise
 from pymc_dpsplit.topics.word_law import draw_log_topics
 from pymc_dpsplit.variables.measure import OwnedByStep
 from pymc_dpsplit.variables.object_mode import ObjectModeOp
-from pymc_dpsplit.variables.owned_terms import conditional_term
+from pymc_dpsplit.variables.owned_terms import kept_term
 
 # Roles of the outputs; output 0 of the node is the generator.
 ROLES = ("n_topics", "n_tables", "new_weight", "weights", "log_words")
@@ -136,21 +136,12 @@ def _measure_logprob(
         n_tables * pt.log(alpha) + of_lengths,
         (gamma - 1.0) * pt.log(new_weight),
         # The support alone; PyMC requires that every variable has a term.
-        _kept(pt.log(pt.all(weights >= 0.0).astype("float64")), values),
+        kept_term(pt.log(pt.all(weights >= 0.0).astype("float64")), values),
     ]
     for total in log_words:
         of_topic = pt.gammaln(op.n_words * eta) - op.n_words * pt.gammaln(eta)
         terms.append(n_topics * of_topic + (eta - 1.0) * total)
     return terms
-
-
-def _kept(term: Any, values: Sequence[Any]) -> Any:
-    """Return a term that depends on all values until a function is compiled.
-
-    Otherwise PyMC removes those whose terms vanish, such as the number of topics for gamma = 1,
-    and then cannot make the function of another step.
-    """
-    return conditional_term(term, pt.zeros((), dtype="float64"), values)
 
 
 @_support_point.register(TopicMeasure)

@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-import pytensor.tensor as pt
 from pymc.model import Model
 from pymc.pytensorf import compile as compile_function
 from pymc.sampling import mcmc
@@ -16,7 +15,6 @@ from pymc.util import get_random_generator
 
 from pymc_dpsplit.components.arguments import check_integer
 from pymc_dpsplit.kernels.threads import new_pool
-from pymc_dpsplit.moves.slice import slice_draw
 from pymc_dpsplit.topic_model.lookup import TopicVariables, find_topic_models
 from pymc_dpsplit.topic_model.record import TOPIC_PART, TopicRecord
 from pymc_dpsplit.topics.concentrations import alpha_factor, eta_factor, gamma_factor, log_joint
@@ -25,8 +23,8 @@ from pymc_dpsplit.topics.documents import log_probability_of_topics
 from pymc_dpsplit.topics.state import Strengths, TopicState, start_topics
 from pymc_dpsplit.topics.sweep import redraw_weights, sweep_topics
 from pymc_dpsplit.topics.word_law import draw_log_topics
-from pymc_dpsplit.variables.concentration import ConcentrationPrior, roots_of
 from pymc_dpsplit.variables.lookup import is_owned, model_of_context
+from pymc_dpsplit.variables.scalar_priors import move_scalars, priors_to_move
 
 # By default a chain starts from this many topics, or fewer in a small corpus.
 _START_TOPICS, _TOKENS_PER_START = 50, 20
@@ -147,7 +145,8 @@ class HDPTopicsStep(BlockedStep):
         options = {"on_unused_input": "ignore", **(compile_kwargs or {})}
         self._inputs = [str(value.name) for value in model.value_vars]
         self._evaluate = compile_function(model.value_vars, graphs, **options)
-        self._priors = _priors_to_move(self.topics, model, point)
+        own = {*self.topics.owned, self.topics.rv}
+        self._priors = priors_to_move(self.topics.concentrations, own, model, point)
         self._corpus = corpus_of(self.topics.rows)
         self._strengths_at(point)
         names: dict[str, Any] = {
@@ -247,18 +246,7 @@ class HDPTopicsStep(BlockedStep):
             "gamma": gamma_factor(state),
             "eta": eta_factor(state),
         }
-        for key, prior in self._priors.items():
-            evaluate, name, log_factor = prior.given(point), prior.value_name, factors[key]
-
-            def log_density(value: float, evaluate: Any = evaluate, of: Any = log_factor) -> float:
-                log_prior, law = evaluate(value)
-                if not (np.isfinite(log_prior) and 0.0 < law.strength < np.inf):
-                    return -np.inf
-                return float(log_prior + of(law.strength))
-
-            value = slice_draw(log_density, float(point[name]), 1.0, self.rng)
-            point = {**point, name: np.asarray(value, point[name].dtype)}
-        return point
+        return move_scalars(self._priors, factors, point, self.rng)
 
     def _recorded(self, state: TopicState, eta: float) -> tuple[float | None, np.ndarray]:
         """Sum of the logarithms of the probabilities of words, and what the draw has of them."""
@@ -343,23 +331,3 @@ def _topic_model_of(vars: Any, model: Model) -> TopicVariables:
             "give those of one HDPTopics, each its own step."
         )
     return chosen[0]
-
-
-def _priors_to_move(
-    topics: TopicVariables, model: Model, point: dict[str, np.ndarray]
-) -> dict[str, ConcentrationPrior]:
-    """Return the priors of the concentrations that depend on a scalar variable of their own."""
-    roots = {key: roots_of(graph, model) for key, graph in topics.concentrations.items()}
-    priors = {}
-    for key, graph in topics.concentrations.items():
-        others = set().union(*(of for other, of in roots.items() if other != key))
-        if len(roots[key]) != 1 or roots[key] & others:
-            continue
-        (root,) = roots[key]
-        if not root.ndim and root.dtype.startswith("float"):
-            own = {*topics.owned, topics.rv}
-            law = pt.constant(0.0), graph
-            priors[key] = prior = ConcentrationPrior(law, own, model, root, point)
-            # Compiles it, once for all chains.
-            prior.given(point)(float(point[prior.value_name]))
-    return priors

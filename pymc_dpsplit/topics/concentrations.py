@@ -4,37 +4,26 @@ Each factor is the probability of the state as a function of one concentration, 
 summed out that the next draw makes anew.
 """
 
-from collections.abc import Callable
-
 import numpy as np
-import scipy
 
-from pymc_dpsplit.moves.partition_law import dirichlet_process, log_number_factor
+from pymc_dpsplit.moves.franchise import (
+    LogFactor,
+    factor_of_alpha,
+    factor_of_gamma,
+    log_rising,
+)
 from pymc_dpsplit.topics.corpus import Corpus, document_lengths
 from pymc_dpsplit.topics.state import TopicState
-
-LogFactor = Callable[[float], float]
 
 
 def alpha_factor(corpus: Corpus, state: TopicState) -> LogFactor:
     """Return the log probability of the numbers of tables as a function of alpha, eq. (15.7)."""
-    lengths, times = np.unique(document_lengths(corpus), return_counts=True)
-    n_tables = int(state.tables.sum())
-
-    def log_factor(alpha: float) -> float:
-        return float(n_tables * np.log(alpha) - times @ _log_rising(alpha, lengths))
-
-    return log_factor
+    return factor_of_alpha(document_lengths(corpus), int(state.tables.sum()))
 
 
 def gamma_factor(state: TopicState) -> LogFactor:
     """Return the log probability of K topics of all tables as a function of gamma, eq. (15.7)."""
-    n_topics, n_tables = len(state.tables), int(state.tables.sum())
-
-    def log_factor(gamma: float) -> float:
-        return float(log_number_factor(dirichlet_process(gamma), n_topics, n_tables))
-
-    return log_factor
+    return factor_of_gamma(len(state.tables), int(state.tables.sum()))
 
 
 def eta_factor(state: TopicState) -> LogFactor:
@@ -46,8 +35,8 @@ def eta_factor(state: TopicState) -> LogFactor:
     times = times[counts]
 
     def log_factor(eta: float) -> float:
-        of_words = times @ _log_rising(eta, counts)
-        return float(of_words - np.sum(_log_rising(n_words * eta, sizes)))
+        of_words = times @ log_rising(eta, counts)
+        return float(of_words - np.sum(log_rising(n_words * eta, sizes)))
 
     return log_factor
 
@@ -67,10 +56,3 @@ def log_joint(log_topics: float, state: TopicState, eta: float) -> float:
     float
     """
     return log_topics + eta_factor(state)(eta)
-
-
-def _log_rising(x: float, n: np.ndarray) -> np.ndarray:
-    """Return the log of Gamma(x + n) / Gamma(x)."""
-    gammaln = scipy.special.gammaln
-    risen: np.ndarray = gammaln(x + n) - gammaln(x)
-    return risen

@@ -95,6 +95,15 @@ def conditional_term(free: Any, fixed: Any, deciding: Sequence[Variable]) -> Any
     return ConditionalTerm()(free, pt.cast(fixed, free.dtype), *deciding)
 
 
+def kept_term(term: Any, values: Sequence[Variable]) -> Any:
+    """Return a scalar term that depends on all values until a function is compiled.
+
+    Otherwise PyMC removes those whose terms vanish, such as a number of clusters for gamma = 1, and
+    then cannot make the function of another step.
+    """
+    return conditional_term(term, pt.zeros((), dtype="float64"), values)
+
+
 class MissingGradient(ObjectModeOp):
     """Placeholder for an undefined gradient with respect to the first input.
 

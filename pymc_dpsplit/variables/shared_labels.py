@@ -60,15 +60,15 @@ def read_shared_labels(
     _refuse_mixture(given[0], observed, data)
     n_rows = data.shape[0]
     if labels is not None:
-        _refuse_other_index("labels", labels, observed)
+        refuse_other_index("labels", labels, observed)
         return rows_of_known_labels(checked_known_labels(labels, n_rows))
     numbers, names = np.arange(n_rows), None
     if groups is not None:
-        _refuse_other_index("groups", groups, observed)
-        numbers, names = _numbered(groups, n_rows)
+        refuse_other_index("groups", groups, observed)
+        numbers, names = numbered_groups(groups, n_rows)
     multiples = np.ones(n_rows)
     if counts is not None:
-        _refuse_other_index("counts", counts, observed)
+        refuse_other_index("counts", counts, observed)
         multiples = _checked_counts(counts, n_rows)
     return SharedLabels(numbers, multiples, names)
 
@@ -146,8 +146,20 @@ def _refuse_mixture(argument: str, observed: Any, data: Observed) -> None:
         )
 
 
-def _refuse_other_index(argument: str, given: Any, observed: Any) -> None:
-    """Refuse a series of pandas that is not in the order of the observations."""
+def refuse_other_index(argument: str, given: Any, observed: Any) -> None:
+    """Refuse a series of pandas that is not in the order of the observations.
+
+    Parameters
+    ----------
+    argument : str
+        Its name.
+    given, observed : object
+        As the user gives them.
+
+    Raises
+    ------
+    ValueError
+    """
     own, other = (getattr(of, "index", None) for of in (given, observed))
     if not all(hasattr(index, "to_numpy") for index in (own, other)):
         return
@@ -158,8 +170,27 @@ def _refuse_other_index(argument: str, given: Any, observed: Any) -> None:
         )
 
 
-def _numbered(groups: Any, n_rows: int) -> tuple[np.ndarray, Sequence[Any]]:
-    """Number groups (N,) by first appearance, and return the number of each row, and the names."""
+def numbered_groups(groups: Any, n_rows: int) -> tuple[np.ndarray, Sequence[Any]]:
+    """Number groups by first appearance.
+
+    Parameters
+    ----------
+    groups : array-like of int or str, shape (N,)
+    n_rows : int
+        Number of rows N.
+
+    Returns
+    -------
+    numbers : ndarray of int64, shape (N,)
+        Number of the group of each row.
+    names : sequence
+        Names of the groups.
+
+    Raises
+    ------
+    ValueError
+        If they are no ids, of another number than the rows, or missing.
+    """
     ids = _as_ids(groups)
     if ids.shape != (n_rows,):
         raise ValueError(

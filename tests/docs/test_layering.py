@@ -29,6 +29,7 @@ _FACES = {
     "estimates",
     "posterior",
     "topic_model",
+    "hierarchical_model",
 }
 _ALL = _CORE | _FACES | {"pymc_component", "scikit_learn", "demo", "cli", PACKAGE}
 
@@ -42,6 +43,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "samplers": {"components", "kernels", "moves"},
     "sampler": _PARTS | {"samplers"},
     "topics": _PARTS - {"components"},
+    "hierarchical": _PARTS | {"samplers"},
     "variables": _PARTS,
     "pymc_component": _PARTS,
     "pymc_hooks": {"variables"},
@@ -52,8 +54,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "mixture": _CORE,
     "step": _CORE | {"pymc_hooks"},
     "topic_model": _CORE - {"sampler"} | {"topics", "pymc_hooks"},
+    "hierarchical_model": _CORE - {"sampler"} | {"hierarchical", "mixture"},
     "estimates": _CORE,  # they read a model like the step, and neither knows the other
-    "posterior": _CORE | {"pymc_hooks", "mixture", "finite", "prior"},
+    "posterior": _CORE | {"pymc_hooks", "mixture", "hierarchical_model", "finite", "prior"},
     "scikit_learn": _CORE | {"mixture", "posterior"},
     PACKAGE: _CORE | _FACES | {"pymc_component", "scikit_learn", "wrapped_functions"},
     "demo": _ALL - {"cli"},
@@ -87,6 +90,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "samplers": {"numpy"},
     "sampler": _NUMERICS,
     "topics": {"numpy", "scipy"},
+    "hierarchical": {"numpy"},
     "variables": _FACE,
     "pymc_component": _NUMERICS | {"pymc", "pytensor"},
     "pymc_hooks": _FACE | _ARVIZ,
@@ -95,6 +99,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "finite": {"numpy", "pymc", "pytensor"},
     "mixture": _FACE | _ARVIZ,
     "topic_model": _FACE - {"numba"},
+    "hierarchical_model": _FACE - {"numba"},
     "step": _FACE | _ARVIZ | {"rich"},  # rich lays out the columns of the progress bar
     "estimates": _NUMERICS | {"pymc"},
     "posterior": _FACE | _ARVIZ | {"matplotlib"},

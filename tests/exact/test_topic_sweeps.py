@@ -15,6 +15,7 @@ from pymc_dpsplit.topics.corpus import Corpus, document_lengths, expected_tables
 from pymc_dpsplit.topics.documents import log_probability_of_topics
 from pymc_dpsplit.topics.state import Strengths, TopicState, count_words
 from pymc_dpsplit.topics.sweep import redraw_weights, sweep_topics
+from tests.reference.franchise import seat_franchise
 from tests.support.corpora import CASES, FLOORS, corpus_from, p_value_of, run_chains, truth_of
 from tests.support.quick import slow_unless
 from tests.support.statistics import LEVEL, two_sample_test
@@ -51,7 +52,7 @@ class Start(NamedTuple):
 def forward(rng: np.random.Generator) -> Start:
     """Draw concentrations, seats, weights, topics and words."""
     strengths = Strengths(*(float(PRIORS[key].rvs(random_state=rng)) for key in PRIORS))
-    labels, tables = seat(strengths, rng)
+    labels, tables = seat_franchise(LENGTHS, strengths.alpha, strengths.gamma, rng)
     shares = rng.dirichlet([*tables, strengths.gamma])
     topics = rng.dirichlet(np.full(N_WORDS, strengths.eta), size=len(tables))
     words = np.array([rng.choice(N_WORDS, p=topics[k]) for k in labels])
@@ -64,29 +65,6 @@ def forward(rng: np.random.Generator) -> Start:
     word_counts = count_words(corpus, labels, len(tables))
     state = TopicState(labels, word_counts, tables, shares[:-1], float(np.log(shares[-1])))
     return Start(corpus, state, strengths)
-
-
-def seat(strengths: Strengths, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Seat all tokens in the franchise; return labels (T,) and tables (K,)."""
-    labels: list[int] = []
-    served: list[int] = []
-    for length in LENGTHS:
-        sizes: list[float] = []
-        dishes: list[int] = []
-        for _ in range(length):
-            masses = np.array([*sizes, strengths.alpha])
-            t = int(rng.choice(len(masses), p=masses / masses.sum()))
-            if t == len(sizes):
-                masses = np.array([*served, strengths.gamma])
-                dish = int(rng.choice(len(masses), p=masses / masses.sum()))
-                if dish == len(served):
-                    served.append(0)
-                served[dish] += 1
-                sizes.append(0.0)
-                dishes.append(dish)
-            sizes[t] += 1.0
-            labels.append(dishes[t])
-    return np.array(labels), np.array(served)
 
 
 def one_draw(start: Start, rng: np.random.Generator) -> Start:

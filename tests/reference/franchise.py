@@ -3,7 +3,7 @@
 Nothing here is shared with the package: seatings are enumerated one customer after the other.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import product
 from typing import Any, NamedTuple
@@ -82,6 +82,31 @@ def _next_seats(
     yield (n_dishes, (*seats, (document, n_dishes, 1))), opening * gamma
 
 
+def seat_franchise(
+    lengths: Sequence[int] | np.ndarray, alpha: float, gamma: float, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Seat groups of these sizes; return labels (N,) and tables (K,)."""
+    labels: list[int] = []
+    served: list[int] = []
+    for length in lengths:
+        sizes: list[float] = []
+        dishes: list[int] = []
+        for _ in range(length):
+            masses = np.array([*sizes, alpha])
+            t = int(rng.choice(len(masses), p=masses / masses.sum()))
+            if t == len(sizes):
+                masses = np.array([*served, gamma])
+                dish = int(rng.choice(len(masses), p=masses / masses.sum()))
+                if dish == len(served):
+                    served.append(0)
+                served[dish] += 1
+                sizes.append(0.0)
+                dishes.append(dish)
+            sizes[t] += 1.0
+            labels.append(dishes[t])
+    return np.array(labels), np.array(served)
+
+
 def log_marginal_of_words(counts: np.ndarray, eta: float) -> float:
     """Log probability of the words of one topic with counts (V,), in a given order."""
     n_words = len(counts)
@@ -112,12 +137,24 @@ def posterior(
     documents: np.ndarray, words: np.ndarray, n_words: int, alpha: float, gamma: float, eta: float
 ) -> Truth:
     """Enumerate the posterior of the topics of a few tokens."""
-    n = len(words)
+    return posterior_of_groups(
+        documents, lambda labels: _log_likelihood(labels, words, n_words, eta), alpha, gamma
+    )
+
+
+def posterior_of_groups(
+    groups: np.ndarray,
+    log_likelihood: Callable[[np.ndarray], float],
+    alpha: float,
+    gamma: float,
+) -> Truth:
+    """Enumerate the posterior of the clusters of a few observations in groups."""
+    n = len(groups)
     every = enumerate_partitions(n).astype(int)
     by_tables = np.zeros((len(every), n + 1))
     for i, labels in enumerate(every):
-        likelihood = _log_likelihood(labels, words, n_words, eta)
-        counts = counts_of(labels, documents)
+        likelihood = log_likelihood(labels)
+        counts = counts_of(labels, groups)
         for tables in all_tables(counts):
             log_law = log_law_of_tables(tables, counts, alpha, gamma)
             by_tables[i, tables.sum()] += np.exp(log_law + likelihood)
@@ -151,25 +188,42 @@ def posterior_with_priors(
     documents: np.ndarray, words: np.ndarray, n_words: int, priors: Sequence[Any]
 ) -> Averages:
     """Enumerate partitions, with the concentrations by quadrature over their priors."""
-    n = len(words)
+    return averages_of_groups(
+        documents, lambda labels, eta: _log_likelihood(labels, words, n_words, eta), priors
+    )
+
+
+def averages_of_groups(
+    groups: np.ndarray,
+    log_likelihood: Callable[[np.ndarray, float], float],
+    priors: Sequence[Any],
+    is_tied: bool = False,
+) -> Averages:
+    """Enumerate partitions, with alpha, gamma and a hyperparameter by quadrature over their priors.
+
+    If `is_tied`, gamma is alpha, and the prior of gamma does not matter.
+    """
+    n = len(groups)
     every = enumerate_partitions(n).astype(int)
     n_topics, m = every.max(axis=1) + 1, np.arange(n + 1)
     at_one = np.zeros((len(every), n + 1))  # prior law of partition and tables at alpha = gamma = 1
     for i, labels in enumerate(every):
-        counts = counts_of(labels, documents)
+        counts = counts_of(labels, groups)
         for tables in all_tables(counts):
             at_one[i, tables.sum()] += np.exp(log_law_of_tables(tables, counts, 1.0, 1.0))
     nodes, weights = np.polynomial.legendre.leggauss(30)
     alphas, gammas, etas = (prior.ppf((nodes + 1.0) / 2.0) for prior in priors)
-    likelihood = np.array([[_log_likelihood(z, words, n_words, e) for z in every] for e in etas])
+    gammas = alphas if is_tied else gammas
+    likelihood = np.array([[log_likelihood(z, e) for z in every] for e in etas])
     by_size = np.zeros((len(etas), n + 1, n + 1))  # eta, topics, tables
     for i, k in enumerate(n_topics):
         by_size[:, k] += np.exp(likelihood[:, i])[:, None] * at_one[i]
-    lengths = np.bincount(documents)
+    lengths = np.bincount(groups)
     of_alpha = np.array([_log_alpha(a, m, lengths) - _log_alpha(1.0, m, lengths) for a in alphas])
     of_gamma = np.array([_log_gamma(g, m, n) - _log_gamma(1.0, m, n) for g in gammas])
     joint = np.einsum("am,gkm,ekm->agekm", np.exp(of_alpha), np.exp(of_gamma), by_size)
-    joint *= np.einsum("a,g,e->age", weights, weights, weights)[..., None, None]
+    of_both = np.diag(weights) if is_tied else np.outer(weights, weights)
+    joint *= np.einsum("ag,e->age", of_both, weights)[..., None, None]
     joint /= joint.sum()
     logarithms = [
         joint.sum(axis=(1, 2, 3, 4)) @ np.log(alphas),

@@ -48,6 +48,7 @@ SLOW_FIXTURES = {
     "test_regression_mixture": {"idata"},
     "test_shared_variables": {"idata"},
     "test_topic_models": {"sampled"},
+    "test_hierarchical_models": {"sampled"},
     "test_compare_samplers": {"found"},
 }
 

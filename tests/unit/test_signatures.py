@@ -32,6 +32,7 @@ READERS: dict[str, tuple[str, ...]] = {
 OTHERS = {
     "DPMixture",
     "FiniteMixture",
+    "HDPMixture",
     "HDPTopics",
     "MFMixture",
     "compare_samplers",

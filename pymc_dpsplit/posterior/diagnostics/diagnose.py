@@ -16,10 +16,11 @@ from pymc_dpsplit.posterior.diagnostics.invariants import (
     largest_disagreement,
     tabulate,
 )
-from pymc_dpsplit.posterior.diagnostics.plan import plan_remarks
+from pymc_dpsplit.posterior.diagnostics.plan import naming_the_step, plan_remarks
 from pymc_dpsplit.posterior.diagnostics.probes import probe_densities
 from pymc_dpsplit.posterior.trace.declared import kept_rows
 from pymc_dpsplit.posterior.trace.groups import choose_mixture, group_of, mixture_names
+from pymc_dpsplit.posterior.trace.hierarchical import hierarchical_in
 from pymc_dpsplit.posterior.trace.labels import refuse_other_data
 from pymc_dpsplit.posterior.trace.recorded import counts_of, refuse_other_draws
 from pymc_dpsplit.variables import find_mixtures
@@ -195,7 +196,8 @@ def diagnose(
     if model is None and (agreement is None or probes is None) and n_draws >= LEAST_DRAWS:
         remarks.append(_WITHOUT_MODEL)
     doubts = tuple(doubts_of(idata, posterior, name, model))
-    problems = (*of_chains, *of_partitions)
+    problems = naming_the_step([*of_chains, *of_partitions], stats, name)
+    remarks = list(naming_the_step(remarks, stats, name))
     return Diagnosis(name, table, n_draws, agreement, problems, tuple(remarks), doubts)
 
 
@@ -205,6 +207,9 @@ def _foreign_quantities(table: xr.Dataset, name: str, model: Model | None) -> se
     law = {"alpha"}
     if model is not None and mixture is not None:
         law = mixture.names_of_law(model)
+    grouped = None if model is None else hierarchical_in(model, name)
+    if model is not None and grouped is not None:
+        law = {str(of.name) for of in grouped.roots_of_concentrations(model)}
     own = (f"{name}_", f"{name}[", "log_density[")
     quantities = {str(key) for key in table["quantity"].values}
     return {key for key in quantities if not key.startswith(own) and key not in law}

@@ -1,5 +1,7 @@
 """What an iteration of the sampler was made of, in words."""
 
+from collections.abc import Iterable
+
 import numpy as np
 import xarray as xr
 
@@ -35,6 +37,30 @@ def plan_remarks(stats: xr.Dataset, name: str) -> list[str]:
     per_draw = _range(last["iterations"], "{:.0f}")
     noun = "iteration" if per_draw == "1" else "iterations"
     return [f"An iteration was made of {' and '.join(parts)}; {per_draw} {noun} per draw."]
+
+
+def naming_the_step(texts: Iterable[str], stats: xr.Dataset, name: str) -> tuple[str, ...]:
+    """Return remedies with the options of the step that moves the mixture.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        With the options of `DPSplitMerge`.
+    stats : Dataset
+        The group ``sample_stats`` of a trace.
+    name : str
+        Name of the mixture.
+
+    Returns
+    -------
+    tuple of str
+    """
+    if f"{name}_group_entropy" not in stats:
+        return tuple(texts)
+    more_attempts = [
+        text.replace('dpsplit={"attempts": 4}', 'hdp={"attempts": 20}') for text in texts
+    ]
+    return tuple(text.replace("pm.sample(dpsplit=", "pm.sample(hdp=") for text in more_attempts)
 
 
 def _range(values: np.ndarray, form: str) -> str:

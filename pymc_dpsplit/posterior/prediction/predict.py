@@ -9,6 +9,7 @@ from pymc.model import Model
 from pymc_dpsplit.components.arguments import check_integer, generator_of, shown
 from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.data.blocks import column_centres
+from pymc_dpsplit.hierarchical_model.lookup import HierarchicalVariables
 from pymc_dpsplit.moves.patterns import patterns_of
 from pymc_dpsplit.posterior.partitions.reference import (
     Reference,
@@ -17,11 +18,13 @@ from pymc_dpsplit.posterior.partitions.reference import (
     refuse_other_length,
     shares_of,
 )
+from pymc_dpsplit.posterior.prediction.in_groups import LabelsInGroups
 from pymc_dpsplit.posterior.prediction.new_rows import NewRows, read_new
 from pymc_dpsplit.posterior.prediction.responses import responses_to
 from pymc_dpsplit.posterior.prediction.row_masses import masses_of
 from pymc_dpsplit.posterior.prediction.running_average import RunningAverage
-from pymc_dpsplit.posterior.trace.draws import draws_of, recorded_posterior
+from pymc_dpsplit.posterior.trace.draws import MixtureDraw, draws_of, recorded_posterior
+from pymc_dpsplit.posterior.trace.hierarchical import hierarchical_in
 from pymc_dpsplit.posterior.trace.labels import (
     mixture_in,
     model_given,
@@ -30,6 +33,7 @@ from pymc_dpsplit.posterior.trace.labels import (
 )
 from pymc_dpsplit.posterior.trace.members import recorded_labels, with_labels
 from pymc_dpsplit.posterior.trace.places import all_places, spread_places
+from pymc_dpsplit.variables import MixtureVariables
 
 # Squares of larger numbers overflow.
 _FAR = 1e150
@@ -42,6 +46,7 @@ def predict(
     model: Model | None = None,
     var_name: str | None = None,
     covariates: Any = None,
+    groups: Any = None,
     partition: Any = None,
     num_samples: int | None = None,
     random_seed: Any = None,
@@ -49,9 +54,10 @@ def predict(
     """Compute the predictive density, novelty and cluster memberships of new rows.
 
     Each draw of a trace is a mixture with a remainder, under which the density of a row has a
-    closed form.  Each row is treated separately: probabilities are posterior averages given the
-    data and the row itself [1]_.  For a mixture of regressions, the responses to new covariates are
-    predicted, for a profile regression those of rows with all other columns.
+    closed form; for rows in groups (`HDPMixture`) it is one in each group.  Each row is treated
+    separately: probabilities are posterior averages given the data and the row itself [1]_.  For a
+    mixture of regressions, the responses to new covariates are predicted, for a profile regression
+    those of rows with all other columns.
 
     Parameters
     ----------
@@ -73,6 +79,10 @@ def predict(
         covariates: the density is that of a response given its covariates.  For a `Product` with a
         part `LinearRegression` (a profile regression) columns by name or an array (M, D - 1):
         covariates and all columns of other parts, which may have missing entries; not the response.
+    groups : array-like of int or str, shape (M,), optional
+        For an `HDPMixture`: group of each new row, or names that the model does not have, for rows
+        of new groups, in which each row is predicted as the first one.  By default all are of new
+        groups.
     partition : PointPartition, DataArray or array_like of int, shape (N,), optional
         Reference clusters of the observations, as from `point_partition`, `find_map` or
         `dp_means`.
@@ -124,7 +134,7 @@ def predict(
 
     References
     ----------
-    .. [1] docs/method.md, eqs. (11.1) to (11.4) and (11.12) to (11.15).
+    .. [1] docs/method.md, eqs. (11.1) to (11.4), (11.12) to (11.15) and (16.7).
 
     Examples
     --------
@@ -146,7 +156,7 @@ def predict(
     """
     rng = generator_of("random_seed", random_seed)
     model = model_given(model)
-    mixture = mixture_in(model, var_name)
+    hierarchical, mixture = _mixture_to_read(model, var_name, new, groups)
     posterior = recorded_posterior(idata, mixture)
     if new is None:
         if partition is not None:
@@ -160,9 +170,12 @@ def predict(
     if reference is not None:
         refuse_other_data(idata, mixture)
     kept = recorded_labels(idata, mixture) if reference is not None else None
+    in_groups = None
+    if hierarchical is not None:
+        in_groups = LabelsInGroups(idata, hierarchical, model, groups, len(rows.values))
     places = _places(posterior, num_samples)
     average = RunningAverage(len(rows.values), 0 if reference is None else len(reference.names))
-    groups = [
+    patterns = [
         (present, where, rows.values) for present, where in patterns_of(np.isnan(rows.values))
     ]
     of_centre: Any = None
@@ -172,15 +185,41 @@ def predict(
         n_recorded = len(draw.weights)
         shares = np.zeros((n_recorded, 0))
         if reference is not None:
-            refuse_other_length(
-                reference, mixture.items.number_of_observations(draw.rows), mixture.name
-            )
-            labels = None if kept is None else kept[place]
-            draw, labels = with_labels(draw, mixture, labels, rng)
-            shares = shares_of(counts_shared(labels, len(draw.weights), reference))
-        for where, log_mass in masses_of(draw, rows.component, groups, centre):
-            average.add(where, log_mass, n_recorded, shares)
+            if in_groups is None:
+                labels = None if kept is None else kept[place]
+                draw, labels = with_labels(draw, mixture, labels, rng)
+            else:
+                labels = in_groups.labels_at(place)
+            shares = _shares_at(labels, draw, mixture, reference)
+        draws = [(draw, patterns)] if in_groups is None else in_groups.draws(draw, place, patterns)
+        for of_group, where_in_group in draws:
+            for where, log_mass in masses_of(of_group, rows.component, where_in_group, centre):
+                average.add(where, log_mass, n_recorded, shares)
     return _as_dataset(average, rows, reference, mixture.name)
+
+
+def _mixture_to_read(
+    model: Model, var_name: str | None, new: Any, groups: Any
+) -> tuple[HierarchicalVariables | None, MixtureVariables]:
+    """Return the hierarchical mixture, if it is one, and the mixture of a new group."""
+    hierarchical = hierarchical_in(model, var_name)
+    if hierarchical is None:
+        mixture = mixture_in(model, var_name)
+        if groups is not None:
+            raise ValueError(f"groups is given, but {mixture.name} is no HDPMixture; leave it out.")
+        return None, mixture
+    if new is None:
+        raise ValueError("new is not given; give rows to predict.")
+    return hierarchical, hierarchical.as_mixture
+
+
+def _shares_at(
+    labels: np.ndarray, draw: MixtureDraw, mixture: MixtureVariables, reference: Reference
+) -> np.ndarray:
+    """Return the share (A, R) of each reference cluster among the members of each atom."""
+    n_obs = mixture.items.number_of_observations(draw.rows)
+    refuse_other_length(reference, n_obs, mixture.name)
+    return shares_of(counts_shared(labels, len(draw.weights), reference))
 
 
 def _centre_of(rows: Any, component: ComponentFamily) -> np.ndarray:

@@ -20,6 +20,7 @@ from pymc_dpsplit.posterior.trace.groups import (
     find_shared,
     number_of_items,
 )
+from pymc_dpsplit.posterior.trace.hierarchical import hierarchical_in
 from pymc_dpsplit.posterior.trace.places import all_places
 from pymc_dpsplit.variables import MixtureVariables, find_mixtures
 from pymc_dpsplit.variables.observed import values_of
@@ -59,7 +60,8 @@ def sample_labels(
     """Return labels of the observations in every draw.
 
     If the trace contains the labels of the chain, these are returned: labels that are variables of
-    the model, or were recorded by ``pm.sample(dpsplit={"keep_labels": True})``.  Otherwise labels
+    the model, were recorded by ``pm.sample(dpsplit={"keep_labels": True})``, or are of rows in
+    groups (`HDPMixture`).  Otherwise labels
     are drawn from their exact conditional distribution given the recorded weights and parameters.
     Atoms of the remainder are then drawn too, so that a label may refer to a cluster that the trace
     does not record [1]_.
@@ -106,11 +108,17 @@ def sample_labels(
     """
     rng = generator_of("random_seed", random_seed)
     model = model_given(model)
-    mixture = mixture_in(model, var_name)
+    hierarchical = hierarchical_in(model, var_name)
+    mixture = mixture_in(model, var_name) if hierarchical is None else hierarchical.as_mixture
     kept = find_labels(idata, mixture.name)
     refuse_other_data(idata, mixture, kept)
     if kept is not None:
         return _as_labels(kept.to_numpy(), kept, mixture, model)
+    if hierarchical is not None:
+        raise ValueError(
+            f"idata holds no {mixture.name}_labels, and those of rows in groups cannot be redrawn; "
+            'sample with hdp={"keep_labels": True}.'
+        )
     posterior = recorded_posterior(idata, mixture, labels_suffice=True)
     draws = draws_of(posterior, mixture, model, all_places(posterior))
     drawn = [redraw(draw, mixture, rng).labels for draw in draws]
@@ -164,6 +172,11 @@ def mixture_in(model: Model, var_name: str | None) -> MixtureVariables:
     mixtures = find_mixtures(model)
     if var_name is None and len(mixtures) == 1:
         return next(iter(mixtures.values()))
+    if hierarchical_in(model, var_name) is not None:
+        raise ValueError(
+            f"{var_name or 'the mixture of the model'} is an HDPMixture, of whose rows in groups "
+            "this function has no law; use sample_labels, point_partition, diagnose or predict."
+        )
     if var_name not in mixtures:
         raise ValueError(
             f"var_name={var_name!r} names no mixture of the model; choose one of {list(mixtures)}."

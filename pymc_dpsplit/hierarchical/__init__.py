@@ -1,0 +1,1 @@
+"""Sampler of rows in groups: a mixture under a hierarchical Dirichlet process."""

@@ -1,0 +1,84 @@
+"""Iterations of a chain of rows in groups."""
+
+import numpy as np
+
+from pymc_dpsplit.hierarchical.scan import scan_rows
+from pymc_dpsplit.hierarchical.split_merge import attempt_split_or_merge
+from pymc_dpsplit.hierarchical.state import GroupedState, GroupedTarget
+from pymc_dpsplit.hierarchical.tables import draw_tables, redraw_weights
+from pymc_dpsplit.kernels.jit import jitted
+from pymc_dpsplit.kernels.random import draw_key
+from pymc_dpsplit.kernels.streams import new_stream
+
+
+@jitted
+def iterate_groups(target, labels, stats, weights, log_rest, rng, n_attempts, acceptance_counts):
+    """Attempt splits and merges, then scan all rows; return statistics, weights and remainder.
+
+    Parameters
+    ----------
+    target : GroupedTarget
+    labels : ndarray of int32, shape (N,)
+        Changed.
+    stats : ndarray of float64, shape (K, S)
+    weights : ndarray of float64, shape (K,)
+    log_rest : float
+    rng : numpy.random.Generator
+    n_attempts : int
+    acceptance_counts : ndarray of int64, shape (4,)
+        Added to.
+
+    Returns
+    -------
+    stats : ndarray of float64, shape (K', S)
+    weights : ndarray of float64, shape (K',)
+    log_rest : float
+    """
+    stream = new_stream(draw_key(rng))
+    for _ in range(n_attempts):
+        stats, weights = attempt_split_or_merge(
+            target, labels, stats, weights, rng, stream, acceptance_counts
+        )
+    return scan_rows(target, labels, stats, weights, log_rest, rng)
+
+
+def advance_groups(
+    target: GroupedTarget,
+    state: GroupedState,
+    rng: np.random.Generator,
+    n_iterations: int,
+    n_attempts: int,
+) -> tuple[GroupedState, np.ndarray, np.ndarray]:
+    """Run the iterations of one draw, and draw the tables given its labels.
+
+    Between iterations the global weights are redrawn; after the last one the caller does so, once
+    it has moved the concentrations.
+
+    Parameters
+    ----------
+    target : GroupedTarget
+    state : GroupedState
+        Its labels are modified.
+    rng : numpy.random.Generator
+    n_iterations : int
+    n_attempts : int
+        Splits and merges attempted in each iteration.
+
+    Returns
+    -------
+    state : GroupedState
+    tables : ndarray of int64, shape (K,)
+        Number of tables of each cluster.
+    acceptance_counts : ndarray of int64, shape (4,)
+        Numbers of proposals and acceptances, see `moves.acceptance_counts`.
+    """
+    acceptance_counts = np.zeros(4, np.int64)
+    for left in reversed(range(n_iterations)):
+        stats, weights, log_rest = iterate_groups(
+            target, *state, rng, n_attempts, acceptance_counts
+        )
+        state = GroupedState(state.labels, stats, weights, log_rest)
+        tables = draw_tables(target, state.labels, weights, rng)
+        if left:
+            state = redraw_weights(target, state, tables, rng)
+    return state, tables, acceptance_counts

@@ -1,0 +1,194 @@
+"""Direct assignment: one row at a time, weights of groups and parameters integrated out.
+
+The sampler by direct assignment of Teh et al. (2006), eq. (16.1).  Tables do not enter: they are
+summed out, given the global weights.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from pymc_dpsplit.components.base import log_predictive
+from pymc_dpsplit.components.collapsed import fill_log_predictives
+from pymc_dpsplit.hierarchical.state import count_groups
+from pymc_dpsplit.kernels.cluster_choice import choose_position
+from pymc_dpsplit.kernels.cluster_table import whole_blocks
+from pymc_dpsplit.kernels.jit import jitted
+from pymc_dpsplit.kernels.special import log_sum_of_two
+from pymc_dpsplit.moves.collapsed.positions import (
+    move_between,
+    open_position,
+    place_clusters,
+    refill,
+    renumber,
+    with_more_room,
+)
+from pymc_dpsplit.moves.collapsed.scan import log_densities_alone
+from pymc_dpsplit.moves.partition import gather_stats
+from pymc_dpsplit.moves.partition_law import draw_stick
+
+# Occupied clusters have positive weights; 0 marks one that has no weight yet.
+_LEAST_WEIGHT = 1e-300
+
+
+class Shares(NamedTuple):
+    """What the choice of a cluster depends on beside densities, by position.
+
+    Attributes
+    ----------
+    weights : ndarray of float64, shape (capacity,)
+        Global weights.
+    counts : ndarray of int64, shape (J, capacity)
+        Number of rows of each group.
+    log_masses : ndarray of float64, shape (capacity,)
+        Workspace: log prior masses of one row.
+    log_rest : ndarray of float64, shape (1,)
+        Log of the global weight of all clusters without rows.
+    """
+
+    weights: np.ndarray
+    counts: np.ndarray
+    log_masses: np.ndarray
+    log_rest: np.ndarray
+
+
+@jitted
+def _place_shares(target, positions, labels, weights, log_rest):
+    capacity, n_clusters = positions.log_sizes.shape[0], weights.shape[0]
+    counts = count_groups(target, labels, n_clusters)
+    shares = Shares(
+        np.zeros(capacity),
+        np.zeros((counts.shape[0], capacity), np.int64),
+        np.zeros(capacity),
+        np.full(1, log_rest),
+    )
+    for p in range(n_clusters):
+        k = positions.label_of[p]
+        shares.weights[p] = weights[k]
+        shares.counts[:, p] = counts[:, k]
+    return shares
+
+
+@jitted
+def _widened(shares):
+    """Copy shares into twice as much room."""
+    n_groups, capacity = shares.counts.shape
+    wider = Shares(
+        np.zeros(2 * capacity),
+        np.zeros((n_groups, 2 * capacity), np.int64),
+        np.zeros(2 * capacity),
+        shares.log_rest,
+    )
+    wider.weights[:capacity] = shares.weights
+    wider.counts[:, :capacity] = shares.counts
+    return wider
+
+
+@jitted
+def _density_of_rest(prior, data, labels, i, clusters):
+    """Log predictive of row i given the others of its cluster, from these themselves."""
+    refill(prior, data, labels, labels[i], i, clusters.spare)
+    return log_predictive(prior, data, i, clusters.spare)
+
+
+@jitted
+def _draw_position(target, labels, i, log_alone, positions, shares, rng):
+    """Draw the position of the cluster that row i joins; the next one for a new cluster.
+
+    A row that is alone opens a new cluster by staying where it is; the weight of its own cluster
+    is then in the remainder.
+    """
+    prior, data, _ = target.of_rows
+    clusters, log_mass, n = positions.clusters, positions.log_mass, positions.counts[0]
+    own, group, alpha = positions.position_of[labels[i]], target.group_of_row[i], target.alpha
+    is_alone = clusters.sizes[own] == 1.0
+    density = fill_log_predictives(prior, data, i, clusters, n, -1 if is_alone else own, log_mass)
+    for p in range(n):
+        mass = shares.counts[group, p] - (p == own) + alpha * shares.weights[p]
+        is_open = clusters.sizes[p] > 0.0 and mass > 0.0
+        shares.log_masses[p] = math.log(mass) if is_open else -math.inf
+    log_open = math.log(alpha) + shares.log_rest[0]
+    n_options = n
+    if is_alone:
+        shares.log_masses[own], log_mass[own] = log_open, log_alone
+    else:
+        if math.isnan(density):
+            density = _density_of_rest(prior, data, labels, i, clusters)
+        log_mass[own] = density
+        shares.log_masses[n], log_mass[n] = log_open, log_alone
+        n_options += 1
+    n_padded = whole_blocks(n_options)
+    for p in range(n_options, n_padded):
+        shares.log_masses[p], log_mass[p] = 0.0, -math.inf
+    return choose_position(log_mass, shares.log_masses, n_padded, rng.random())
+
+
+@jitted
+def _break_stick(law, shares, p, rng):
+    """Give a new cluster its global weight, a share Beta(1, gamma) of the remainder."""
+    log_share, log_left = draw_stick(law, 0, rng)
+    shares.weights[p] = max(math.exp(shares.log_rest[0] + log_share), _LEAST_WEIGHT)
+    shares.log_rest[0] += log_left
+
+
+@jitted
+def _visit_some(target, labels, rng, log_alone, first, positions, shares):
+    """Redraw the labels from row `first` on while there is room; return how far it came."""
+    prior, data, law = target.of_rows
+    counts, capacity = positions.counts, positions.log_sizes.shape[0]
+    i = first
+    while i < labels.shape[0] and counts[0] < capacity:
+        origin = positions.position_of[labels[i]]
+        if positions.clusters.sizes[origin] == 1.0:
+            log_weight = math.log(shares.weights[origin])
+            shares.log_rest[0] = log_sum_of_two(shares.log_rest[0], log_weight)
+            shares.weights[origin] = 0.0
+        goal = _draw_position(target, labels, i, log_alone[i], positions, shares, rng)
+        if goal == counts[0]:
+            goal = open_position(positions)
+            _break_stick(law, shares, goal, rng)
+        elif shares.weights[goal] == 0.0:
+            _break_stick(law, shares, goal, rng)
+        if goal != origin:
+            group = target.group_of_row[i]
+            shares.counts[group, origin] -= 1
+            shares.counts[group, goal] += 1
+            move_between(prior, data, labels, i, law, positions, origin, goal)
+        i += 1
+    return i
+
+
+@jitted
+def scan_rows(target, labels, stats, weights, log_rest, rng):
+    """Redraw the label of every row in turn, eq. (16.1), with the global weights given.
+
+    Parameters
+    ----------
+    target : GroupedTarget
+    labels : ndarray of int32, shape (N,)
+        Changed.
+    stats : ndarray of float64, shape (K, S)
+    weights : ndarray of float64, shape (K,)
+    log_rest : float
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    stats : ndarray of float64, shape (K', S)
+    weights : ndarray of float64, shape (K',)
+        Those of clusters that keep a row are as they were.
+    log_rest : float
+    """
+    prior, data, law = target.of_rows
+    log_alone = log_densities_alone(prior, data, np.arange(labels.shape[0]))
+    positions = place_clusters(prior, law, labels, stats)
+    shares = _place_shares(target, positions, labels, weights, log_rest)
+    i = _visit_some(target, labels, rng, log_alone, 0, positions, shares)
+    while i < labels.shape[0]:
+        positions, shares = with_more_room(prior, positions), _widened(shares)
+        i = _visit_some(target, labels, rng, log_alone, i, positions, shares)
+    sizes = positions.clusters.sizes[: positions.counts[0]]
+    kept = shares.weights[: positions.counts[0]][sizes > 0.0]
+    n_clusters = renumber(labels, positions).shape[0]
+    return gather_stats(prior, data, labels, n_clusters), kept, shares.log_rest[0]

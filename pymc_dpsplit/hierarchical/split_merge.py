@@ -1,0 +1,211 @@
+"""Splits and merges of whole clusters, with tables and weights of groups summed out.
+
+An attempt divides a cluster around two anchors, which are drawn regardless of the partition.  The
+members join one side after the other in a random order, with probabilities that know their group.
+The global weight is divided too; docs/method.md, (16.2)-(16.4).
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from pymc_dpsplit.components.base import (
+    add_row,
+    log_marginal,
+    log_predictive,
+    predictive_add,
+    stats_size,
+)
+from pymc_dpsplit.kernels.jit import jitted
+from pymc_dpsplit.kernels.random import draw_log_gamma
+from pymc_dpsplit.kernels.rows import sum_of_rows
+from pymc_dpsplit.kernels.special import log_rising, log_sum_of_two
+from pymc_dpsplit.kernels.streams import next_uniform
+from pymc_dpsplit.moves.acceptance_counts import MERGES_PROPOSED, SPLITS_PROPOSED
+from pymc_dpsplit.moves.partition import apply_merge, apply_split
+from pymc_dpsplit.moves.partition_law import log_opening_mass
+from pymc_dpsplit.samplers.sams import random_order
+from pymc_dpsplit.samplers.two_sides import NO_SIDE, begin_sides, draw_allocation
+
+
+class Division(NamedTuple):
+    """Division of the members of a cluster, and the probability with which it is drawn.
+
+    Attributes
+    ----------
+    side : ndarray of int8, shape (n,)
+        0 or 1 for each member.
+    counts : ndarray of int64, shape (2, J)
+        Number of members of each group on both sides.
+    pair : ndarray of float64, shape (2, S)
+        Sufficient statistics of both sides.
+    log_q : float
+        Log probability of the sides given the order.
+    """
+
+    side: np.ndarray
+    counts: np.ndarray
+    pair: np.ndarray
+    log_q: float
+
+
+@jitted
+def divide(target, half, allocation, stream):
+    """Put the members on two sides, or find the probability of the division that they have.
+
+    Parameters
+    ----------
+    target : GroupedTarget
+    half : float
+        Half of alpha times the global weight of all members.
+    allocation : Allocation
+    stream : ndarray of uint64, shape (2,)
+
+    Returns
+    -------
+    Division
+    """
+    prior, data, _ = target.of_rows
+    _, _, _, _, members, side, goal = allocation
+    side[:] = NO_SIDE
+    _, caches = begin_sides(prior, data, members, allocation.anchors, side)
+    counts = np.zeros((2, target.sizes.shape[0]), np.int64)
+    pair = np.zeros((2, stats_size(prior)))
+    for anchor in range(2):
+        add_row(prior, data, allocation.anchors[anchor], pair[anchor])
+        counts[anchor, target.group_of_row[allocation.anchors[anchor]]] += 1
+    log_q = 0.0
+    for j in random_order(members.shape[0], stream):
+        if side[j] != NO_SIDE:
+            continue
+        i, group = members[j], target.group_of_row[members[j]]
+        odds = math.log(half + counts[0, group]) - math.log(half + counts[1, group])
+        odds += log_predictive(prior, data, i, caches[0])
+        odds -= log_predictive(prior, data, i, caches[1])
+        s = goal[j]
+        if s == NO_SIDE:
+            u = next_uniform(stream)
+            s = 0 if odds > math.log(u / (1.0 - u)) else 1
+        log_q -= log_sum_of_two(0.0, -odds if s == 0 else odds)
+        side[j] = s
+        counts[s, group] += 1
+        predictive_add(prior, data, i, caches[s])
+        add_row(prior, data, i, pair[s])
+    return Division(side, counts, pair, log_q)
+
+
+@jitted
+def shape_of_share(counts, half):
+    """About the expected number of tables of one side; the parameter t of eq. (16.3)."""
+    total = 0.0
+    for j in range(counts.shape[0]):
+        if counts[j] > 0:
+            total += 1.0 + half * math.log((half + counts[j] - 0.5) / (half + 0.5))
+    return total
+
+
+@jitted
+def log_density_of_share(shapes, log_shares):
+    """Log density of the share of side 0, Beta(t_0, t_1), at its logarithm and that of the rest."""
+    return (
+        math.lgamma(shapes[0] + shapes[1])
+        - math.lgamma(shapes[0])
+        - math.lgamma(shapes[1])
+        + (shapes[0] - 1.0) * log_shares[0]
+        + (shapes[1] - 1.0) * log_shares[1]
+    )
+
+
+@jitted
+def log_split_ratio(target, division, union, strength, log_shares):
+    """Log ratio of the posterior with a cluster divided to that with it whole, eq. (16.2).
+
+    Parameters
+    ----------
+    target : GroupedTarget
+    division : Division
+    union : ndarray of float64, shape (S,)
+        Sufficient statistics of all members.
+    strength : float
+        Alpha times the global weight of all members, a.
+    log_shares : tuple of float
+        Logarithms of the shares of both sides in the weight, rho and 1 - rho.
+
+    Returns
+    -------
+    float
+    """
+    prior, _, law = target.of_rows
+    total = log_opening_mass(law, 0) - log_shares[0] - log_shares[1]
+    for s in range(2):
+        total += log_marginal(prior, division.pair[s])
+        of_side = strength * math.exp(log_shares[s])
+        for j in range(division.counts.shape[1]):
+            if division.counts[s, j] > 0:
+                total += log_rising(of_side, division.counts[s, j])
+    for j in range(division.counts.shape[1]):
+        both = division.counts[0, j] + division.counts[1, j]
+        if both > 0:
+            total -= log_rising(strength, both)
+    return total - log_marginal(prior, union)
+
+
+@jitted
+def attempt_split_or_merge(target, labels, stats, weights, rng, stream, acceptance_counts):
+    """Attempt to split the cluster of two rows, or to merge their clusters, eq. (16.4).
+
+    Parameters
+    ----------
+    target : GroupedTarget
+    labels : ndarray of int32, shape (N,)
+        Changed.
+    stats : ndarray of float64, shape (K, S)
+    weights : ndarray of float64, shape (K,)
+        Global weights.
+    rng : numpy.random.Generator
+    stream : ndarray of uint64, shape (2,)
+    acceptance_counts : ndarray of int64, shape (4,)
+        Added to.
+
+    Returns
+    -------
+    stats : ndarray of float64, shape (K', S)
+    weights : ndarray of float64, shape (K',)
+    """
+    if labels.shape[0] < 2:
+        return stats, weights
+    allocation = draw_allocation(labels, stats, stream)
+    a, b = allocation.a, allocation.b
+    is_split = a == b
+    weight = weights[a] if is_split else weights[a] + weights[b]
+    half = 0.5 * target.alpha * weight
+    division = divide(target, half, allocation, stream)
+    shapes = shape_of_share(division.counts[0], half), shape_of_share(division.counts[1], half)
+    if is_split:
+        log_left, log_right = draw_log_gamma(rng, shapes[0]), draw_log_gamma(rng, shapes[1])
+        log_sum = log_sum_of_two(log_left, log_right)
+        log_shares = log_left - log_sum, log_right - log_sum
+        union = stats[a].copy()
+    else:
+        log_shares = math.log(weights[a] / weight), math.log(weights[b] / weight)
+        union = sum_of_rows(stats, a, b)
+    log_ratio = log_split_ratio(target, division, union, 2.0 * half, log_shares)
+    log_ratio -= division.log_q + log_density_of_share(shapes, log_shares)
+    proposed = SPLITS_PROPOSED if is_split else MERGES_PROPOSED
+    acceptance_counts[proposed] += 1
+    if allocation.log_u >= (log_ratio if is_split else -log_ratio):
+        return stats, weights
+    acceptance_counts[proposed + 1] += 1
+    if is_split:
+        left, right = division.pair[0], division.pair[1]
+        stats = apply_split(labels, stats, a, allocation.members, division.side, left, right)
+        changed = np.append(weights, weight * math.exp(log_shares[1]))
+        changed[a] = weight * math.exp(log_shares[0])
+        return stats, changed
+    # As `apply_merge` numbers the clusters.
+    changed = weights[:-1].copy()
+    if max(a, b) < changed.shape[0]:
+        changed[max(a, b)] = weights[-1]
+    changed[min(a, b)] = weight
+    return apply_merge(labels, stats, a, b), changed

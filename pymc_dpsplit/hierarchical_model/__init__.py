@@ -1,0 +1,1 @@
+"""Hierarchical mixtures of rows in groups in PyMC: declaration, random variables, the step."""

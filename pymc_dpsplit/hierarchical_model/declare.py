@@ -1,0 +1,241 @@
+"""`HDPMixture`: declare a mixture of rows in groups in a PyMC model."""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import pytensor.tensor as pt
+from pymc.distributions.transforms import log
+from pymc.model import Model
+from pymc.pytensorf import rvs_in_graph
+from pytensor.graph.basic import Variable
+from pytensor.tensor.random.variable import shared_rng
+
+from pymc_dpsplit.components.component_family import ComponentFamily
+from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
+from pymc_dpsplit.hierarchical_model.groups import RowGroups, read_groups
+from pymc_dpsplit.hierarchical_model.measure import GroupedRows, HierarchicalMeasure
+from pymc_dpsplit.mixture.declaration import (
+    check_component,
+    current_model,
+    parameter_dims,
+    without_variables,
+)
+from pymc_dpsplit.variables.dims import (
+    add_names,
+    by_dims,
+    checked_dims,
+    entries_of,
+)
+from pymc_dpsplit.variables.hyperparameters import checked_hyperparameters, checked_scalar
+from pymc_dpsplit.variables.max_clusters import checked_max_clusters
+from pymc_dpsplit.variables.names import Names, names_in
+from pymc_dpsplit.variables.observed import Observed, read_observed, register_observed
+
+# Names of the constants that hold the group of each row and the number of rows of each group, after
+# that of the mixture.
+GROUPS, GROUP_SIZES = "groups", "group_sizes"
+
+_MEANING = 'concentration; give a positive number, or a variable such as pm.Gamma("{}", 2, 2)'
+
+
+def HDPMixture(  # noqa: N802  (used like the distributions of PyMC)
+    name: str,
+    alpha: Any,
+    gamma: Any,
+    component: ComponentFamily,
+    *,
+    groups: Any,
+    observed: Any,
+    dims: str | Sequence[str] | None = None,
+    group_dim: str | None = None,
+    max_clusters: int | None = None,
+) -> Variable:
+    """Declare a mixture of rows in groups, under a hierarchical Dirichlet process.
+
+    Groups share clusters, in shares of their own: each group is a Dirichlet process with
+    concentration alpha around a global measure, which is one with concentration gamma [1]_.
+
+    The function adds to the current model the free variables ``{name}_n_clusters``,
+    ``{name}_new_weight``, ``{name}_weights``, one for each cluster parameter, such as
+    ``{name}_mu``, and ``{name}_n_tables``; `HDPMixtureStep` samples them.  It also adds the
+    observed variable ``{name}`` and the constants ``{name}_groups``, the position of the group of
+    each row, and ``{name}_group_sizes``.
+
+    Parameters
+    ----------
+    name : str
+        Name of the mixture in the model.
+    alpha : float or PyMC variable
+        Concentration of groups, positive: the larger, the more alike are the shares of groups.
+    gamma : float or PyMC variable
+        Concentration of the global measure, positive: the larger, the more clusters there are.
+    component : ComponentFamily
+        Conjugate family with the hyperparameters of its base measure, for instance `MvNormal`.
+        Hyperparameters that are PyMC variables are sampled with the rest of the model.
+    groups : array-like of int or str, shape (N,)
+        Group of each row, in any order of rows, such as a column of a table.
+    observed : array-like or pm.Data
+        One row per observation: shape (N,) for a family of scalars such as `Normal`, otherwise
+        (N, D), without missing entries.
+    dims : str or sequence of str, optional
+        Names of the dimensions of `observed`, as in `DPMixture`.
+    group_dim : str, optional
+        Name of the dimension of groups, by default ``{name}_group``.  If the model has a
+        coordinate of that name, it lists the groups, of which some may have no rows.
+    max_clusters : int, optional
+        Number of clusters recorded per draw, largest weight first.  The chain is not truncated:
+        ``{name}_n_clusters`` is exact.  The default is that of `DPMixture`.
+
+    Returns
+    -------
+    TensorVariable
+        The observed variable.
+
+    Raises
+    ------
+    ValueError
+        With one sentence that names the argument, the fault and the remedy.
+
+    Notes
+    -----
+    ``{name}_weights`` are the weights of clusters in the global measure, which are those expected
+    in a new group.  The weights of the groups are summed out in the chain; `predict` uses their
+    expectation given the labels.  The labels of rows are in ``sample_stats``, and `sample_labels`
+    returns them.  The log probability of the model is eq. (16.6) of docs/method.md: it has no term
+    for ``{name}``, whose rows cannot be drawn from the model.
+
+    References
+    ----------
+    .. [1] Teh, Jordan, Beal & Blei (2006), Hierarchical Dirichlet processes, JASA 101.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_dpsplit as dps
+    >>> with pm.Model() as model:
+    ...     alpha, gamma = pm.Gamma("alpha", 2, 2), pm.Gamma("gamma", 2, 2)
+    ...     x = dps.HDPMixture(
+    ...         "x", alpha, gamma, dps.Normal(0, 0.1, 2, 1), groups=["a", "b", "a", "b"],
+    ...         observed=[0.1, 5.2, 0.3, -0.2], group_dim="patient",
+    ...     )
+    >>> model.coords["patient"]
+    ('a', 'b')
+    """
+    model = current_model("HDPMixture", name)
+    names = Names() if isinstance(observed, Variable) else names_in(observed)
+    dims = entries_of(dims)
+    try:
+        observed, dims = by_dims(observed, dims)
+        check_component(component)
+        data = _checked_data(observed, component)
+        component = data.component
+        of_rows = read_groups(groups, group_dim, data.shape[0], observed, name, model)
+        concentrations = [
+            checked_scalar(key, value, model, _MEANING.format(key))
+            for key, value in {"alpha": alpha, "gamma": gamma}.items()
+        ]
+        hyperparameters = checked_hyperparameters(component, data.shape[1], model)
+        needs_all = bool(rvs_in_graph(hyperparameters))
+        n_kept = checked_max_clusters(max_clusters, component, data.shape, needs_all, False)
+        data_dims = checked_dims(dims, data.shape, component, names, name, model)
+        bare = without_variables(component)
+        op = HierarchicalMeasure(model.name_for(name), bare, of_rows, data.shape[1], n_kept)
+        _check_names(name, op, model)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+    if data.warning is not None:
+        warnings.warn(f"{name}: {data.warning}", UserWarning, stacklevel=2)
+    add_names(data_dims, names, model)
+    if of_rows.dim not in model.dim_lengths:
+        model.add_coord(of_rows.dim, of_rows.names)
+    node = op.make_node(shared_rng(seed=None), *concentrations, *hyperparameters)
+    _register_measure(name, node.outputs[1:], data_dims, model)
+    n_features = data.shape[1] if component.row_ndim else None
+    rows = GroupedRows(op.target, data.dtype, n_features)
+    x: Any = rows(shared_rng(seed=None), data.shape[0], *node.outputs[1:])
+    x = register_observed(x, name, data, data_dims, model)
+    _register_groups(name, of_rows, data_dims, model)
+    return x
+
+
+def _checked_data(observed: Any, component: ComponentFamily) -> Observed:
+    """Read the rows, and refuse those that the step cannot treat."""
+    if observed is None:
+        raise ValueError(
+            "observed is None, but a hierarchical mixture cannot be latent; give one row for each "
+            "observation."
+        )
+    if isinstance(component, NonconjugateFamily):
+        raise ValueError(
+            f"component={component!r} is not conjugate, so its parameters cannot be integrated "
+            "out; give a family such as Normal."
+        )
+    if component.holds_covariates:
+        raise ValueError(
+            f"component is a {type(component).__name__}, whose covariates a hierarchical mixture "
+            "cannot take; give a family without covariates."
+        )
+    data = read_observed(observed, component)
+    if data.mean is not None:
+        raise ValueError(
+            "observed is data less a mean, which a hierarchical mixture cannot take; give the data "
+            "alone."
+        )
+    if data.is_labelled:
+        raise ValueError(
+            "component has a variable in the density of a row "
+            f"({', '.join(component.likelihood_arguments)}); give a number in its place."
+        )
+    if len(data.initial_values):
+        raise ValueError(
+            f"observed has {len(data.initial_values)} missing entries, which a hierarchical "
+            "mixture cannot draw; fill them in, or drop those rows."
+        )
+    return data
+
+
+def _check_names(name: str, op: HierarchicalMeasure, model: Model) -> None:
+    for suffix in ("", *(f"_{role}" for role in (*op.roles, GROUPS, GROUP_SIZES))):
+        if model.named_vars.tree_contains(model.name_for(name + suffix)):
+            raise ValueError(
+                f"name={name!r} is taken: the model already has a variable {name + suffix!r}; "
+                "choose another name."
+            )
+    own = [dim for key in op.component.parameters for dim in op.component.own_dims(key)]
+    for dim in ("cluster", *own):
+        if f"{model.name_for(name)}_{dim}" in model.coords:
+            raise ValueError(
+                f"name={name!r} is taken: the model already has a dimension '{name}_{dim}'; "
+                "choose another name."
+            )
+
+
+def _register_measure(
+    name: str,
+    measure: Sequence[Variable],
+    data_dims: tuple[str, ...] | None,
+    model: Model,
+) -> None:
+    """Register the outputs of the measure, with the dimensions that `DPMixture` gives them."""
+    op: HierarchicalMeasure = measure[0].owner.op
+    cluster = f"{op.target}_cluster"
+    model.add_coord(cluster, range(op.max_clusters))
+    dims = {"weights": (cluster,), **parameter_dims(name, op, data_dims, model)}
+    for rv, role in zip(measure, op.roles, strict=True):
+        # Log transform, because the weight of the remainder underflows if gamma is small.
+        transform = log if role == "new_weight" else None
+        model.register_rv(rv, f"{name}_{role}", dims=dims.get(role), default_transform=transform)
+
+
+def _register_groups(
+    name: str, of_rows: RowGroups, dims: tuple[str, ...] | None, model: Model
+) -> None:
+    """Add the groups of rows, and their sizes, to the model as constants, which traces record."""
+    held = {
+        GROUPS: (of_rows.group_of_row, None if dims is None else dims[:1]),
+        GROUP_SIZES: (of_rows.sizes, (of_rows.dim,)),
+    }
+    for suffix, (values, over) in held.items():
+        constant: Any = pt.constant(values, name=model.name_for(f"{name}_{suffix}"))
+        model.register_data_var(constant, dims=over)

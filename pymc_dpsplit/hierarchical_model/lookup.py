@@ -1,0 +1,188 @@
+"""Find the hierarchical mixtures of a PyMC model and the variables that belong to them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytensor.tensor as pt
+from pymc.model import Model
+from pymc.pytensorf import rvs_in_graph
+from pytensor.graph.basic import Variable
+
+from pymc_dpsplit.components.arguments import rows_of
+from pymc_dpsplit.components.component_family import ComponentFamily
+from pymc_dpsplit.data.sparse_rows import SparseRows
+from pymc_dpsplit.hierarchical_model.groups import RowGroups
+from pymc_dpsplit.hierarchical_model.measure import (
+    N_TABLES,
+    GroupedRows,
+    HierarchicalMeasure,
+)
+from pymc_dpsplit.variables.concentration import roots_of
+from pymc_dpsplit.variables.lookup import MixtureVariables, is_owned
+from pymc_dpsplit.variables.measure import overflow_message
+from pymc_dpsplit.variables.observed import values_of
+from pymc_dpsplit.variables.rows import centred_rows
+
+
+@dataclass(frozen=True)
+class HierarchicalVariables:
+    """Variables of one hierarchical mixture, found in the graph of a model.
+
+    Attributes
+    ----------
+    name : str
+    measure : dict
+        Role to free variable.
+    value_names : dict
+        The same roles to the name of the value in a point.
+    concentrations : dict
+        ``"alpha"``, ``"gamma"`` to TensorVariable.
+    hyperparameters : dict
+        Name to TensorVariable.
+    rv : TensorVariable
+        The observed rows.
+    data : TensorVariable
+        Their values.
+    """
+
+    name: str
+    measure: dict[str, Variable]
+    value_names: dict[str, str]
+    concentrations: dict[str, Variable]
+    hyperparameters: dict[str, Variable]
+    rv: Variable
+    data: Variable
+
+    @property
+    def owned(self) -> list[Variable]:
+        """Return the free variables that the step moves."""
+        return list(self.measure.values())
+
+    @property
+    def op(self) -> HierarchicalMeasure:
+        """Return the op of the measure."""
+        op: HierarchicalMeasure = self.owned[0].owner.op
+        return op
+
+    @property
+    def component(self) -> ComponentFamily:
+        """Return the family, whose own hyperparameters are not used."""
+        return self.op.component
+
+    @property
+    def groups(self) -> RowGroups:
+        """Return the groups of the rows."""
+        return self.op.groups
+
+    @property
+    def rows(self) -> Any:
+        """Return the rows, shape (N, D)."""
+        values = values_of(self.data)
+        if isinstance(values, SparseRows):
+            return values
+        return rows_of(values, self.component.row_ndim)
+
+    def roots_of_concentrations(self, model: Model) -> set[Variable]:
+        """Return the free variables of a model on which alpha and gamma depend."""
+        return set().union(*(roots_of(graph, model) for graph in self.concentrations.values()))
+
+    @property
+    def as_mixture(self) -> MixtureVariables:
+        """Return the mixture of the global measure, which is that of a new group."""
+        return MixtureVariables(
+            name=self.name,
+            component=self.component,
+            discount=pt.constant(0.0),
+            strength=self.concentrations["gamma"],
+            hyperparameters=self.hyperparameters,
+            measure=self.measure,
+            value_names=self.value_names,
+            log_new_weight=True,
+            rv=self.rv,
+            unobserved=None,
+            data=centred_rows(self.data, {}),
+            n_features=self.op.n_features,
+        )
+
+    def point_values(
+        self,
+        weights: np.ndarray,
+        log_rest: float,
+        parameters: dict[str, np.ndarray],
+        n_tables: int,
+    ) -> dict[str, np.ndarray]:
+        """Return the entries of a point for a measure.
+
+        Parameters
+        ----------
+        weights : ndarray of float64, shape (K,)
+            In decreasing order.
+        log_rest : float
+        parameters : dict
+            Name to ndarray (K, ...), in the same order.
+        n_tables : int
+
+        Returns
+        -------
+        dict
+
+        Raises
+        ------
+        ValueError
+            If other variables depend on clusters that are not recorded.
+        """
+        n_clusters, kept = len(weights), self.op.max_clusters
+        if n_clusters > kept and rvs_in_graph(list(self.hyperparameters.values())):
+            message = overflow_message(self.name, n_clusters, kept)
+            raise ValueError(message.replace("DPMixture", "HDPMixture"))
+        values = {
+            "n_clusters": n_clusters,
+            # A point holds the logarithm.
+            "new_weight": log_rest,
+            N_TABLES: n_tables,
+            **self.op.padded(weights, parameters),
+        }
+        types = zip(self.op.roles, self.op.output_types, strict=True)
+        return {self.value_names[role]: np.asarray(values[role], of.dtype) for role, of in types}
+
+
+def find_hierarchical(model: Model) -> dict[str, HierarchicalVariables]:
+    """Find the hierarchical mixtures whose rows and variables are all in a model.
+
+    Parameters
+    ----------
+    model : pymc.Model
+
+    Returns
+    -------
+    dict
+        Name to `HierarchicalVariables`, in order of declaration.
+    """
+    nodes = {
+        rv.owner.op.target: rv.owner
+        for rv in model.free_RVs
+        if is_owned(rv, HierarchicalMeasure.step_name)
+    }
+    found = {}
+    for rv in model.observed_RVs:
+        op = None if rv.owner is None else rv.owner.op
+        if not isinstance(op, GroupedRows) or op.target not in nodes:
+            continue
+        node = nodes[op.target]
+        measure = dict(zip(node.op.roles, node.outputs[1:], strict=True))
+        if not set(measure.values()) <= set(model.free_RVs):
+            continue
+        names = {role: str(model.rvs_to_values[of].name) for role, of in measure.items()}
+        concentrations = dict(zip(("alpha", "gamma"), node.inputs[1:3], strict=True))
+        keys = node.op.component.hyperparameter_ndims()
+        found[op.target] = HierarchicalVariables(
+            name=op.target,
+            measure=measure,
+            value_names=names,
+            concentrations=concentrations,
+            hyperparameters=dict(zip(keys, node.inputs[3:], strict=True)),
+            rv=rv,
+            data=model.rvs_to_values[rv],
+        )
+    return found

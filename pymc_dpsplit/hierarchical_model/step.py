@@ -1,0 +1,344 @@
+"""Step method for hierarchical mixtures: transfers values between PyMC's point and the chain."""
+
+import copy
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from pymc.model import Model
+from pymc.pytensorf import compile as compile_function
+from pymc.sampling import mcmc
+from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState, flatten_steps
+from pymc.step_methods.state import dataclass_state
+from pymc.util import get_random_generator
+
+from pymc_dpsplit.components.arguments import check_integer
+from pymc_dpsplit.components.shared_labels.items import Items
+from pymc_dpsplit.data.blocks import column_centres
+from pymc_dpsplit.hierarchical.iteration import advance_groups
+from pymc_dpsplit.hierarchical.parameters import draw_parameters_of
+from pymc_dpsplit.hierarchical.state import GroupedState, GroupedTarget, start_groups
+from pymc_dpsplit.hierarchical.tables import redraw_weights
+from pymc_dpsplit.hierarchical_model.draw_statistics import stats_of, stats_types
+from pymc_dpsplit.hierarchical_model.lookup import HierarchicalVariables, find_hierarchical
+from pymc_dpsplit.moves.franchise import factor_of_alpha, factor_of_gamma
+from pymc_dpsplit.moves.partition_law import dirichlet_process
+from pymc_dpsplit.moves.start import draw_n_start
+from pymc_dpsplit.moves.target import Target
+from pymc_dpsplit.variables.lookup import is_owned, model_of_context
+from pymc_dpsplit.variables.ownership import dependents_of
+from pymc_dpsplit.variables.scalar_priors import move_scalars, priors_to_move
+
+# Labels are stored by default where those of a draw take no more than this.
+_BYTES_PER_DRAW = 2**18
+
+
+@dataclass_state
+class HDPMixtureState(StepMethodState):
+    """State from which a chain can be continued.
+
+    Attributes
+    ----------
+    labels, stats, weights, log_rest
+        The fields of `hierarchical.state.GroupedState`; None before the first draw.
+    """
+
+    labels: np.ndarray | None = None
+    stats: np.ndarray | None = None
+    weights: np.ndarray | None = None
+    log_rest: float = 0.0
+
+
+class HDPMixtureStep(BlockedStep):
+    """Step method for rows in groups: exact collapsed scans, splits and merges.
+
+    PyMC assigns it to every `HDPMixture` automatically; options are passed as
+    ``pm.sample(hdp={"attempts": 10})``.
+
+    Parameters
+    ----------
+    vars : sequence of variables
+        All variables of one hierarchical mixture.
+    model : pymc.Model, optional
+        By default the model of the context.
+    rng : numpy.random.Generator or int, optional
+        `pm.sample` passes one for every chain.
+    initial_point : dict, optional
+        Passed by `pm.sample` to every step method.
+    compile_kwargs : dict, optional
+        Arguments for the function that computes concentrations and hyperparameters.
+    blocked : bool
+        Not used: the variables of a mixture always move together.
+    iterations : int
+        Scans of all rows per draw.
+    attempts : int
+        Splits and merges attempted before each scan.
+    start_clusters : int, optional
+        Number of clusters to start from.  By default each chain draws it log-uniformly from 1 to
+        min(50, N), so that chains start over-dispersed.
+    keep_labels : bool, optional
+        Store the labels of every draw in ``sample_stats`` as ``{name}_labels``.  By default they
+        are stored if those of a draw take no more than 256 KiB, up to 65,536 rows.
+
+    Notes
+    -----
+    A draw conditions on no weights of groups: these and the parameters are integrated out.  The
+    step also moves each concentration that depends on one scalar variable, with the global weights
+    summed out.  docs/sample_stats.md lists all statistics.
+
+    Raises
+    ------
+    ValueError
+        If an option is out of range, the variables are not those of one hierarchical mixture, or
+        anything but Deterministics depends on them.
+
+    References
+    ----------
+    .. [1] Teh, Jordan, Beal & Blei (2006), Hierarchical Dirichlet processes, JASA 101: the sampler
+       by direct assignment, eq. (16.1) of docs/method.md.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> import pymc_dpsplit as dps
+    >>> with pm.Model() as model:
+    ...     _ = dps.HDPMixture(
+    ...         "x", 1.0, 1.0, dps.Normal(0, 0.1, 2, 1), groups=[0, 0, 1],
+    ...         observed=[0.0, 0.1, 5.0],
+    ...     )
+    ...     step = dps.HDPMixtureStep(model.free_RVs, start_clusters=2)
+    >>> step.name
+    'hdp'
+    """
+
+    name = "hdp"
+    _state_class = HDPMixtureState
+
+    def __init__(
+        self,
+        vars: Any = None,
+        *,
+        model: Model | None = None,
+        rng: Any = None,
+        initial_point: Any = None,
+        compile_kwargs: dict[str, Any] | None = None,
+        blocked: bool = True,
+        iterations: int = 1,
+        attempts: int = 5,
+        start_clusters: int | None = None,
+        keep_labels: bool | None = None,
+    ) -> None:
+        del blocked
+        model = model_of_context(model)
+        check_integer("iterations", iterations, 1)
+        check_integer("attempts", attempts, 0)
+        if start_clusters is not None:
+            check_integer("start_clusters", start_clusters, 1)
+        self.mixture = _mixture_of(vars, model)
+        _refuse_dependents(self.mixture, model)
+        self.vars = [model.rvs_to_values[rv] for rv in self.mixture.owned]
+        self.rng = get_random_generator(rng)
+        self.iterations, self.attempts = iterations, attempts
+        self.start_clusters = start_clusters
+        point = model.initial_point() if initial_point is None else initial_point
+        self._read_rows()
+        self._compile(model, point, compile_kwargs or {})
+        self._target_at(point)
+        n_rows = len(self.mixture.groups.group_of_row)
+        if keep_labels is None:
+            keep_labels = 4 * n_rows <= _BYTES_PER_DRAW
+        self.keep_labels = keep_labels
+        kept = n_rows if keep_labels else None
+        self.stats_dtypes_shapes = stats_types(self.mixture.name, kept)
+        self.stats_dtypes = [{key: of for key, (of, _) in self.stats_dtypes_shapes.items()}]
+        self._forget()
+
+    def _read_rows(self) -> None:
+        """Read the rows, which do not change while a chain runs."""
+        rows, groups = self.mixture.rows, self.mixture.groups
+        if rows.shape[0] != len(groups.group_of_row):
+            raise ValueError(
+                f"{self.mixture.name}: observed has {rows.shape[0]} rows, but groups= are of "
+                f"{len(groups.group_of_row)}; declare the mixture anew."
+            )
+        self._shift = column_centres(rows)
+        self._data: Any = self.mixture.component.arranged(rows)
+
+    def _compile(self, model: Model, point: dict[str, np.ndarray], options: Any) -> None:
+        """Compile what a draw conditions on, and the priors of the concentrations."""
+        mixture = self.mixture
+        graphs = [*mixture.concentrations.values(), *mixture.hyperparameters.values()]
+        replaced = model.replace_rvs_by_values(graphs)
+        self._inputs = [str(value.name) for value in model.value_vars]
+        options = {"on_unused_input": "ignore", **options}
+        self._evaluate = compile_function(model.value_vars, replaced, **options)
+        own, elsewhere = {*mixture.owned, mixture.rv}, mixture.hyperparameters.values()
+        self._priors = priors_to_move(mixture.concentrations, own, model, point, elsewhere)
+
+    def _forget(self) -> None:
+        """Reset the state of the chain."""
+        self.labels: np.ndarray | None = None
+        self.stats = self.weights = np.empty(0)
+        self.log_rest = 0.0
+
+    def setup_chain(self, rng: Any, tune: int, draws: int) -> None:
+        """Reset the state; PyMC calls this at the start of each chain.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+        tune, draws : int
+            Number of tuning draws and of draws kept.
+        """
+        super().setup_chain(rng, tune, draws)
+        self._forget()
+
+    def step(self, point: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], list[Any]]:
+        """Advance the chain by one draw.
+
+        Parameters
+        ----------
+        point : dict
+            Value of every variable; not modified.
+
+        Returns
+        -------
+        point : dict
+        stats : list of one dict
+        """
+        began = time.perf_counter()
+        target, values = self._target_at(point)
+        state = self._state(target)
+        state, tables, counts = advance_groups(
+            target, state, self.rng, self.iterations, self.attempts
+        )
+        n_tables = int(tables.sum())
+        factors = {
+            "alpha": factor_of_alpha(target.sizes, n_tables),
+            "gamma": factor_of_gamma(len(tables), n_tables),
+        }
+        point = move_scalars(self._priors, factors, point, self.rng)
+        target, _ = self._target_at(point)
+        state = redraw_weights(target, state, tables, self.rng)
+        self.labels, self.stats, self.weights, self.log_rest = state
+        params = draw_parameters_of(target.of_rows.prior, state.stats, self.rng)
+        order = np.argsort(-state.weights, kind="stable")
+        parameters = Items(self.mixture.component).unpack(params[order], values, self._shift)
+        drawn = self.mixture.point_values(
+            state.weights[order], state.log_rest, parameters, n_tables
+        )
+        labels = np.argsort(order)[state.labels] if self.keep_labels else None
+        stats = stats_of(self.mixture.name, target, state, counts, labels)
+        stats[f"{self.mixture.name}_seconds"] = time.perf_counter() - began
+        return {**point, **drawn}, [stats]
+
+    def _state(self, target: GroupedTarget) -> GroupedState:
+        """State of the chain: that of the previous draw, or a new start."""
+        if self.labels is not None:
+            parts: Any = self.labels.copy(), self.stats, self.weights, self.log_rest
+            return GroupedState(*parts)
+        n_rows = len(target.group_of_row)
+        n_start = self.start_clusters or draw_n_start(self.rng, n_rows)
+        return start_groups(target, min(n_start, n_rows), self.rng)
+
+    def _target_at(
+        self, point: dict[str, np.ndarray]
+    ) -> tuple[GroupedTarget, dict[str, np.ndarray]]:
+        """Target at a point, and the hyperparameters there."""
+        mixture = self.mixture
+        alpha, gamma, *numbers = self._evaluate(*(point[name] for name in self._inputs))
+        for key, value in {"alpha": alpha, "gamma": gamma}.items():
+            if not 0.0 < value < np.inf:
+                raise ValueError(
+                    f"{mixture.name}: {key} is {value:g} in a draw, but must be positive and "
+                    "finite; give it a prior on the positive numbers."
+                )
+        given = dict(zip(mixture.hyperparameters, numbers, strict=True))
+        try:
+            values = mixture.component.check(given, mixture.op.n_features)
+        except ValueError as error:
+            raise ValueError(f"{mixture.name}: {error}") from None
+        prior = mixture.component.prior(values, self._shift)
+        of_rows = Target(prior, self._data, dirichlet_process(float(gamma)))
+        groups = mixture.groups
+        return GroupedTarget(of_rows, groups.group_of_row, groups.sizes, float(alpha)), values
+
+    @staticmethod
+    def competence(var: Any, has_grad: bool) -> Competence:
+        """Claim the variables that belong to a hierarchical mixture, and no others.
+
+        Parameters
+        ----------
+        var : TensorVariable
+        has_grad : bool
+
+        Returns
+        -------
+        Competence
+        """
+        del has_grad
+        return Competence.IDEAL if is_owned(var, HDPMixtureStep.name) else Competence.INCOMPATIBLE
+
+
+# PyMC assigns to each variable the listed step that claims it.
+if HDPMixtureStep not in mcmc.STEP_METHODS:
+    mcmc.STEP_METHODS.append(HDPMixtureStep)
+
+
+def knowing_steps(assign: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function of PyMC, which finds the step once this module is imported."""
+    return assign
+
+
+def ordering(instantiate: Callable[..., Any]) -> Callable[..., Any]:
+    """Make `pm.sample` put the steps of hierarchical mixtures last."""
+
+    def ordered(*args: Any, **kwargs: Any) -> Any:
+        steps = instantiate(*args, **kwargs)
+        if not isinstance(steps, list):
+            return steps
+        # Statistics then describe what is recorded; sorting is stable.
+        return sorted(steps, key=lambda step: isinstance(step, HDPMixtureStep))
+
+    return ordered
+
+
+def compiling_first(sample: Callable[..., Any]) -> Callable[..., Any]:
+    """Make `pm.sample` compile kernels by a trial draw before it starts processes."""
+
+    def sampling(*args: Any, **kwargs: Any) -> Any:
+        for step in flatten_steps(kwargs["step"]):
+            if isinstance(step, HDPMixtureStep):
+                trial = copy.copy(step)
+                trial.setup_chain(np.random.default_rng(0), 1, 1)
+                trial.step(kwargs["start"][0])
+        return sample(*args, **kwargs)
+
+    return sampling
+
+
+def _mixture_of(vars: Any, model: Model) -> HierarchicalVariables:
+    """Return the hierarchical mixture to which variables belong."""
+    found = find_hierarchical(model)
+    given = None if vars is None else {model.values_to_rvs.get(var, var) for var in vars}
+    chosen = [one for one in found.values() if given is None or given & set(one.owned)]
+    if len(chosen) != 1 or (given is not None and given != set(chosen[0].owned)):
+        raise ValueError(
+            "vars must be all variables of one hierarchical mixture, of which the model has "
+            f"{len(found)}; give those of one HDPMixture, each its own step."
+        )
+    return chosen[0]
+
+
+def _refuse_dependents(mixture: HierarchicalVariables, model: Model) -> None:
+    """Refuse a model whose density has terms in the mixture that its step would ignore."""
+    own = {*mixture.owned, mixture.rv}
+    for rv in mixture.owned:
+        dependents = [term for term in dependents_of(rv, model) if term not in own]
+        if dependents:
+            raise ValueError(
+                f"{dependents[0].name} depends on {rv.name}, but the mixture {mixture.name} is "
+                "sampled given its own observations alone; make it a Deterministic, or compute it "
+                "from the posterior."
+            )

@@ -1,0 +1,90 @@
+"""The Chinese restaurant franchise in groups whose labels are not known, and its concentrations.
+
+Each factor is the probability of the numbers of tables as a function of one concentration, with the
+global weights and those of groups summed out.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import scipy
+
+from pymc_dpsplit.kernels.random import draw_key
+from pymc_dpsplit.kernels.streams import new_stream
+from pymc_dpsplit.moves.forward import draw_block_sizes
+from pymc_dpsplit.moves.partition_law import dirichlet_process, log_number_factor
+from pymc_dpsplit.moves.tables import draw_global_weights, draw_n_tables
+
+LogFactor = Callable[[float], float]
+
+
+def draw_franchise(
+    lengths: np.ndarray, alpha: float, gamma: float, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Draw numbers of tables and global weights for groups of these sizes.
+
+    Parameters
+    ----------
+    lengths : ndarray of int64, shape (J,)
+        Number of observations of each group.
+    alpha, gamma : float
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    tables : ndarray of int64, shape (K,)
+        Number of tables of each cluster.
+    weights : ndarray of float64, shape (K,)
+    log_rest : float
+    """
+    stream = new_stream(np.uint64(draw_key(rng)))
+    # Under one process, the tables of a group are those of one cluster with all its weight.
+    n_tables = sum(draw_n_tables(stream, int(n), alpha) for n in lengths if n > 0)
+    tables = np.asarray(draw_block_sizes(rng, gamma, n_tables), np.int64)
+    return tables, *draw_global_weights(rng, tables, gamma)
+
+
+def factor_of_alpha(lengths: np.ndarray, n_tables: int) -> LogFactor:
+    """Return the log probability of all tables as a function of alpha, eq. (15.7).
+
+    Parameters
+    ----------
+    lengths : ndarray of int64, shape (J,)
+        Number of observations of each group.
+    n_tables : int
+
+    Returns
+    -------
+    callable
+    """
+    sizes, times = np.unique(lengths, return_counts=True)
+
+    def log_factor(alpha: float) -> float:
+        return float(n_tables * np.log(alpha) - times @ log_rising(alpha, sizes))
+
+    return log_factor
+
+
+def factor_of_gamma(n_clusters: int, n_tables: int) -> LogFactor:
+    """Return the log probability of K clusters of all tables as a function of gamma, eq. (15.7).
+
+    Parameters
+    ----------
+    n_clusters, n_tables : int
+
+    Returns
+    -------
+    callable
+    """
+
+    def log_factor(gamma: float) -> float:
+        return float(log_number_factor(dirichlet_process(gamma), n_clusters, n_tables))
+
+    return log_factor
+
+
+def log_rising(x: float | np.ndarray, n: np.ndarray) -> np.ndarray:
+    """Return the log of Gamma(x + n) / Gamma(x)."""
+    gammaln = scipy.special.gammaln
+    risen: np.ndarray = gammaln(x + n) - gammaln(x)
+    return risen

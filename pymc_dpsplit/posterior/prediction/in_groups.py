@@ -1,0 +1,104 @@
+"""Draws of a hierarchical mixture as mixtures of the groups of new rows."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from pymc.model import Model
+
+from pymc_dpsplit.hierarchical_model.lookup import HierarchicalVariables
+from pymc_dpsplit.posterior.prediction.row_masses import Group
+from pymc_dpsplit.posterior.trace.draws import MixtureDraw
+from pymc_dpsplit.posterior.trace.groups import group_of
+from pymc_dpsplit.posterior.trace.hierarchical import draw_of_group
+from pymc_dpsplit.posterior.trace.labels import sample_labels
+from pymc_dpsplit.variables.shared_labels import numbered_groups
+
+# Position of new groups among those of the model.
+_NEW = -1
+
+
+class LabelsInGroups:
+    """Labels that a trace records of rows in groups, and the groups of new rows.
+
+    Parameters
+    ----------
+    idata : DataTree
+    mixture : HierarchicalVariables
+    model : pymc.Model
+    groups : array-like of int or str, shape (M,), optional
+        Group of each new row; None if all are new.
+    n_new : int
+        Number of new rows M.
+
+    Raises
+    ------
+    ValueError
+        If the groups do not fit the new rows, or the trace has no labels.
+    """
+
+    def __init__(
+        self,
+        idata: xr.DataTree,
+        mixture: HierarchicalVariables,
+        model: Model,
+        groups: Any,
+        n_new: int,
+    ) -> None:
+        self._group_of_row = mixture.groups.group_of_row
+        self._group_of_new = _positions(groups, n_new, mixture)
+        self._labels: np.ndarray | None = None
+        if (self._group_of_new != _NEW).any():
+            labels = sample_labels(idata, model=model, var_name=mixture.name)
+            self._labels = labels.to_numpy()
+        self._read = idata, model, mixture.name
+        # The step records it with each draw, also where it is an expression.
+        self._alphas: Any = group_of(idata, "sample_stats")[f"{mixture.name}_alpha"]
+
+    def labels_at(self, place: tuple[int, ...]) -> np.ndarray:
+        """Return the labels (N,) of a draw."""
+        if self._labels is None:
+            idata, model, name = self._read
+            self._labels = sample_labels(idata, model=model, var_name=name).to_numpy()
+        return self._labels[place].astype(np.int64)
+
+    def draws(
+        self, draw: MixtureDraw, place: tuple[int, ...], patterns: Sequence[Group]
+    ) -> Iterator[tuple[MixtureDraw, list[Group]]]:
+        """Yield a draw with the weights of each group, and the new rows of that group.
+
+        Parameters
+        ----------
+        draw : MixtureDraw
+            With the global weights.
+        place : tuple of int
+            Its chain and draw.
+        patterns : sequence of tuple
+            For each pattern of missing entries the features present, the indices of its rows, and
+            all rows (M, D).
+
+        Yields
+        ------
+        draw : MixtureDraw
+        patterns : list of tuple
+        """
+        for group in np.unique(self._group_of_new):
+            of_group = draw
+            if group != _NEW:
+                labels = self.labels_at(place)[self._group_of_row == group]
+                of_group = draw_of_group(draw, labels, float(self._alphas[place]))
+            is_here = self._group_of_new == group
+            yield of_group, [(of, where[is_here[where]], rows) for of, where, rows in patterns]
+
+
+def _positions(groups: Any, n_new: int, mixture: HierarchicalVariables) -> np.ndarray:
+    """Return the position in the model of the group of each new row."""
+    if groups is None:
+        return np.full(n_new, _NEW)
+    try:
+        numbers, names = numbered_groups(groups, n_new)
+    except ValueError as error:
+        raise ValueError(str(error).replace("observed", "new")) from None
+    known = {str(of): at for at, of in enumerate(mixture.groups.names)}
+    return np.array([known.get(str(of), _NEW) for of in names])[numbers]

@@ -1,0 +1,297 @@
+"""Mixtures of rows in groups in PyMC: declaration, the step, traces and their readers."""
+
+import numpy as np
+import pandas as pd
+import pymc as pm
+import pytest
+from scipy import stats
+
+import pymc_dpsplit as dps
+
+ROWS = np.array([0.1, 5.2, 0.3, -0.2, 5.0, 4.8])
+GROUPS = ["b", "a", "b", "b", "a", "c"]
+NORMAL = dps.Normal(0.0, 0.1, 2.0, 1.0)
+
+
+def declared(**arguments) -> pm.Model:
+    with pm.Model(coords=arguments.pop("coords", None)) as model:
+        given = {"alpha": 1.0, "gamma": 1.0, "component": NORMAL, "groups": GROUPS}
+        given = given | {"observed": ROWS} | arguments
+        positional = (given.pop(key) for key in ("alpha", "gamma", "component"))
+        dps.HDPMixture("x", *positional, **given)
+    return model
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"groups": ["a", "b"]}, r"x: groups has shape \(2,\), but observed has 6 rows; give one"),
+        ({"groups": [1, 2, np.nan, 1, 1, 2]}, "x: groups has 1 missing id; give every row the id"),
+        (
+            {"groups": np.array([0.5, 1, 1, 1, 1, 1])},
+            "x: groups holds numbers that are not whole; give ids",
+        ),
+        ({"groups": None}, "x: groups=None is no array of ids; give one for each row"),
+        ({"groups": "abcdef"}, "x: groups='abcdef' is no array of ids; give one for each row"),
+        (
+            {"groups": pd.Series(GROUPS, index=range(1, 7)), "observed": pd.Series(ROWS)},
+            "x: groups has another index than observed; give",
+        ),
+        ({"group_dim": ""}, "x: group_dim='' is not a name; give"),
+        ({"group_dim": "x_cluster", "coords": {"x_cluster": "abc"}}, "x: name='x' is taken: the"),
+        (
+            {"group_dim": "patient", "coords": {"patient": ["a", "b"]}},
+            "x: groups holds 'c', which is not in the coordinate 'patient' of the model; add it",
+        ),
+        ({"alpha": 0.0}, "x: alpha=0.0 must be positive; give"),
+        ({"gamma": -1.0}, "x: gamma=-1.0 must be positive; give"),
+        ({"alpha": [1.0, 2.0]}, r"x: alpha has shape \(2,\); give a single number"),
+        ({"gamma": None}, "x: gamma=None is no concentration; give a positive number"),
+        ({"observed": None}, "x: observed is None, but a hierarchical mixture cannot be latent"),
+        ({"observed": []}, "x: observed"),
+        ({"observed": [0, 1, np.nan, 2, 3, 4]}, "x: observed has 1 missing entries, which a hier"),
+        ({"component": 3}, "x: component=3 is not a component family; give one of this package"),
+        (
+            {"component": dps.LinearRegression.from_data(ROWS, covariates=ROWS[:, None])},
+            "x: component is a LinearRegression, whose covariates a hierarchical mixture cannot",
+        ),
+        (
+            {"component": dps.Component(pm.StudentT, nu=4, mu=pm.Normal.dist(), sigma=1.0)},
+            "x: component=.* is not conjugate, so its parameters cannot be integrated out; give",
+        ),
+        ({"max_clusters": 0}, "x: max_clusters=0 is not a positive integer; give"),
+    ],
+)
+def test_bad_input_is_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        declared(**arguments)
+
+
+def test_what_the_step_cannot_treat_is_refused():
+    with pytest.raises(ValueError, match="HDPMixture 'x' is declared outside a model; put it"):
+        dps.HDPMixture("x", 1.0, 1.0, NORMAL, groups=GROUPS, observed=ROWS)
+    with pm.Model():
+        slope, sigma = pm.Normal("slope"), pm.HalfNormal("sigma")
+        with pytest.raises(ValueError, match="x: observed is data less a mean, which a hier"):
+            dps.HDPMixture("x", 1.0, 1.0, NORMAL, groups=GROUPS, observed=ROWS - slope * ROWS)
+        of_sigma = dps.NormalKnownSigma(0.0, 1.0, sigma)
+        with pytest.raises(ValueError, match=r"x: component has a variable .*\(sigma\); give"):
+            dps.HDPMixture("x", 1.0, 1.0, of_sigma, groups=GROUPS, observed=ROWS)
+    with declared() as model:
+        pm.Potential("bonus", 2.0 * model["x_new_weight"])
+        with pytest.raises(ValueError, match="bonus depends on x_new_weight, but the mixture x"):
+            dps.HDPMixtureStep()
+
+
+def test_name_that_is_taken_is_refused():
+    with declared(), pytest.raises(ValueError, match="x: name='x' is taken"):
+        dps.HDPMixture("x", 1.0, 1.0, NORMAL, groups=GROUPS, observed=ROWS)
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [GROUPS, np.array(GROUPS), pd.Series(GROUPS, dtype="category"), [2, 1, 2, 2, 1, 30]],
+    ids=["list", "array", "category", "codes"],
+)
+def test_groups_are_sorted(groups):
+    model = declared(groups=groups, group_dim="patient")
+    names = ("a", "b", "c") if "a" in list(groups) else (1, 2, 30)
+    assert model.coords["patient"] == names
+    assert list(model["x_groups"].eval()) == [1, 0, 1, 1, 0, 2]
+    assert list(model["x_group_sizes"].eval()) == [2, 3, 1]
+
+
+def test_groups_follow_a_coordinate_of_the_model():
+    model = declared(group_dim="patient", coords={"patient": ["c", "d", "b", "a"]})
+    assert list(model["x_groups"].eval()) == [2, 3, 2, 2, 3, 0]
+    assert list(model["x_group_sizes"].eval()) == [1, 0, 3, 2]
+
+
+def test_names_of_a_frame_become_coordinates():
+    frame = pd.DataFrame(np.c_[ROWS, ROWS[::-1]], columns=["u", "v"])
+    component = dps.DiagNormal.from_data(frame)
+    model = declared(observed=frame, component=component, dims=("row", "feature"))
+    assert list(model.coords["feature"]) == ["u", "v"]
+    assert model.named_vars_to_dims["x_mu"] == ("x_cluster", "feature")
+    assert model.named_vars_to_dims["x_groups"] == ("row",)
+
+
+@pytest.mark.parametrize("fixed", ["alpha", "gamma"])
+def test_other_steps_take_a_model_with_a_concentration_of_one(fixed):
+    with pm.Model() as model:
+        given = [1.0 if key == fixed else pm.Gamma(key, 2, 2) for key in ("alpha", "gamma")]
+        dps.HDPMixture("x", *given, NORMAL, groups=GROUPS, observed=ROWS)
+    point = model.initial_point()
+    moved = [rv for rv in model.free_RVs if rv.name in ("alpha", "gamma")]
+    step = pm.NUTS(moved, model=model, initial_point=point)
+    assert len(step.vars) == 1
+
+
+def one_run(model: pm.Model, **options):
+    return pm.sample(
+        draws=40,
+        tune=30,
+        chains=2,
+        cores=1,
+        model=model,
+        random_seed=3,
+        progressbar=False,
+        compute_convergence_checks=False,
+        **options,
+    )
+
+
+@pytest.fixture(scope="module")
+def sampled():
+    with pm.Model() as model:
+        alpha, gamma = pm.Gamma("alpha", 4, 2), pm.Gamma("gamma", 4, 3)
+        mu0 = pm.Normal("mu0", 0.0, 5.0)
+        component = dps.Normal(mu0, 0.1, 2.0, 1.0)
+        dps.HDPMixture(
+            "x", alpha, gamma, component, groups=GROUPS, observed=ROWS, group_dim="patient"
+        )
+    return model, one_run(model)
+
+
+def test_trace_holds_what_the_model_says(sampled):
+    _, idata = sampled
+    draws, found = idata.posterior, idata.sample_stats
+    roles = ("n_clusters", "n_tables", "new_weight", "weights", "mu", "sigma")
+    assert set(draws.data_vars) == {"alpha", "gamma", "mu0", *(f"x_{role}" for role in roles)}
+    assert (draws["x_n_clusters"] == (draws["x_weights"] > 0).sum("x_cluster")).all()
+    assert (draws["x_n_clusters"] == np.isfinite(draws["x_mu"]).sum("x_cluster")).all()
+    assert np.allclose(draws["x_weights"].sum("x_cluster") + draws["x_new_weight"], 1.0)
+    assert (draws["x_n_tables"] >= draws["x_n_clusters"]).all()
+    assert (draws["x_n_clusters"] == found["x_occupied"]).all()
+    assert np.array_equal(draws["alpha"], found["x_alpha"])
+    assert np.array_equal(draws["gamma"], found["x_gamma"])
+    assert np.isfinite(found["x_log_joint"]).all()
+    assert (found["x_information"] >= -1e-12).all()
+    assert (found["x_shared"] <= found["x_occupied"]).all()
+    assert list(idata.constant_data["patient"]) == ["a", "b", "c"]
+    assert np.array_equal(idata.observed_data["x"], ROWS)
+
+
+def test_seeds_reproduce_draws(sampled):
+    model, idata = sampled
+    again = one_run(model)
+    for name in ("x_weights", "x_n_tables", "alpha", "mu0"):
+        assert np.array_equal(idata.posterior[name], again.posterior[name])
+
+
+def test_labels_are_rows_of_the_weights(sampled):
+    model, idata = sampled
+    labels = dps.sample_labels(idata, model=model)
+    assert labels.dims == ("chain", "draw", "x_dim_0")
+    assert (labels.max("x_dim_0") + 1 == idata.posterior["x_n_clusters"]).all()
+    point = dps.point_partition(idata, model=model, random_seed=1).partition
+    assert len(set(point.values[[0, 2, 3]])) == 1
+    assert dps.similarity_matrix(idata, model=model).shape == (6, 6)
+
+
+def test_diagnosis_judges_what_does_not_depend_on_numbers(sampled):
+    model, idata = sampled
+    found = dps.diagnose(idata, model=model)
+    quantities = set(found.table["quantity"].values)
+    assert {"alpha", "gamma", "x_n_clusters", "x_n_tables", "x_log_joint"} <= quantities
+    assert not any("weights" in name for name in quantities)
+    assert "dpsplit" not in str(found)
+
+
+def test_prediction_in_groups_is_the_mean_over_draws(sampled):
+    model, idata = sampled
+    new, groups = np.array([5.0, 5.0, 0.0, 5.0]), ["a", "b", "b", "someone else"]
+    found = dps.predict(idata, new, model=model, groups=groups)
+    draws = idata.posterior.to_dataset().stack(sample=("chain", "draw"))
+    labels = dps.sample_labels(idata, model=model).stack(sample=("chain", "draw"))
+    of_row = idata.constant_data["x_groups"].to_numpy()
+    total = np.zeros(4)
+    for s in range(draws.sizes["sample"]):
+        one = draws.isel(sample=s)
+        k, alpha = int(one["x_n_clusters"]), float(one["alpha"])
+        mu, sigma = one["x_mu"].to_numpy()[:k], one["x_sigma"].to_numpy()[:k]
+        beta, rest = one["x_weights"].to_numpy()[:k], float(one["x_new_weight"])
+        for i, group in enumerate([0, 1, 1, None]):
+            counts = np.zeros(k)
+            if group is not None:
+                own = labels.isel(sample=s).to_numpy()[of_row == group]
+                counts = np.bincount(own, minlength=k)
+            n = counts.sum()
+            masses = (counts + alpha * beta) / (n + alpha)
+            # Of the base measure: Student's t with 2 a0 = 4 degrees of freedom.
+            scale = np.sqrt(1.0 * (1 + 0.1) / (0.1 * 2.0))
+            base = stats.t.pdf(new[i], 4.0, float(one["mu0"]), scale)
+            total[i] += (
+                masses @ stats.norm.pdf(new[i], mu, sigma) + alpha * rest / (n + alpha) * base
+            )
+    expected = np.log(total / draws.sizes["sample"])
+    assert np.allclose(found["log_predictive_density"], expected)
+    alone = dps.predict(idata, new[3:], model=model)["log_predictive_density"]
+    assert np.allclose(alone, expected[3:])
+
+
+def test_memberships_of_new_rows(sampled):
+    model, idata = sampled
+    partition = [0, 1, 0, 0, 1, 1]
+    found = dps.predict(
+        idata, [5.0, 0.1], model=model, groups=["a", "b"], partition=partition, random_seed=1
+    )
+    membership = found["membership_probability"].to_numpy()
+    assert membership[0].argmax() == 1
+    assert membership[1].argmax() == 0
+    total = membership.sum(axis=1) + found["new_cluster_probability"]
+    assert np.allclose(total, 1.0)
+
+
+def test_readers_without_a_law_refuse(sampled):
+    model, idata = sampled
+    with pytest.raises(ValueError, match="is an HDPMixture, of whose rows in groups this function"):
+        dps.loo(idata, model=model)
+    with pytest.raises(ValueError, match=r"x: pm\.compute_log_likelihood needs the density"):
+        pm.compute_log_likelihood(idata, model=model)
+    with pytest.raises(ValueError, match="new is not given; give rows to predict"):
+        dps.predict(idata, model=model)
+    with pytest.raises(ValueError, match=r"groups has shape \(1,\), but new has 2 rows; give one"):
+        dps.predict(idata, [1.0, 2.0], model=model, groups=["a"])
+    without = idata.copy()
+    without["sample_stats"] = type(idata)(idata.sample_stats.to_dataset().drop_vars("x_labels"))
+    with pytest.raises(ValueError, match="idata holds no x_labels, and those of rows in groups"):
+        dps.sample_labels(without, model=model)
+
+
+def test_what_cannot_move_the_mixture_is_refused(sampled):
+    model, _ = sampled
+    with model, pytest.raises(ValueError, match=r"x: the step Metropolis .* only HDPMixtureStep"):
+        pm.sample(step=pm.Metropolis([model["x_n_tables"]]), progressbar=False)
+    with model, pytest.raises(ValueError, match=r"x: nuts_sampler='nutpie' .* only HDPMixtureStep"):
+        pm.sample(nuts_sampler="nutpie", progressbar=False)
+    with model, pytest.raises(ValueError, match=r"x: pm\.find_MAP cannot move a mixture"):
+        pm.find_MAP(return_inferencedata=True, jitter=False)
+    with model, pytest.raises(ValueError, match="attempts=-1 is out of range"):
+        dps.HDPMixtureStep(attempts=-1)
+
+
+def test_step_takes_options():
+    model = declared()
+    with model:
+        step = dps.HDPMixtureStep(iterations=2, attempts=1, start_clusters=3, keep_labels=False)
+        point, (found,) = step.step(model.initial_point())
+    assert point["x_n_clusters"] == found["x_occupied"]
+    assert "x_labels" not in found
+
+
+def test_prior_of_the_measure_is_drawn():
+    model = declared(alpha=2.0, gamma=1.5)
+    with model:
+        names = ["x_n_clusters", "x_n_tables", "x_new_weight", "x_mu"]
+        prior = pm.sample_prior_predictive(400, var_names=names, random_seed=1).prior
+    # Tables of groups of two, three and one: alpha / alpha + alpha / (alpha + 1) + ...
+    mean = 3 + 2 * (2 / 3) + 2 / 4
+    assert abs(float(prior["x_n_tables"].mean()) - mean) < 5 * float(prior["x_n_tables"].std()) / 20
+    assert abs(float((prior["x_new_weight"] - 1.5 / (1.5 + prior["x_n_tables"])).mean())) < 0.06
+    assert (np.isfinite(prior["x_mu"]).sum("x_cluster") == prior["x_n_clusters"]).all()
+
+
+def test_rows_are_not_drawn():
+    with declared(), pytest.raises(NotImplementedError, match="Rows of x cannot be drawn"):
+        pm.sample_prior_predictive(2, random_seed=1)

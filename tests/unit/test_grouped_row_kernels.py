@@ -1,0 +1,186 @@
+"""Parts of the sampler of rows in groups, and what its tests must catch."""
+
+import numpy as np
+import pytest
+from scipy.special import gammaln
+
+from pymc_dpsplit.hierarchical import split_merge, tables
+from pymc_dpsplit.hierarchical.iteration import advance_groups
+from pymc_dpsplit.hierarchical.split_merge import Division, log_split_ratio
+from pymc_dpsplit.hierarchical.state import (
+    GroupedState,
+    GroupedTarget,
+    count_groups,
+    resume_groups,
+    start_groups,
+)
+from pymc_dpsplit.hierarchical.summaries import log_joint, summary_of
+from pymc_dpsplit.hierarchical.tables import redraw_weights
+from pymc_dpsplit.kernels.jit import COMPILES
+from tests.support.corpora import p_value_of
+from tests.support.families import component_of, target_of, twin_of
+from tests.support.grouped_rows import CASES, run_grouped, truth_of_rows
+from tests.support.statistics import LEVEL
+
+GROUPS = np.array([0, 2, 2, 0, 3, 2, 0, 3, 0])
+ROWS = np.linspace(-2.0, 2.5, 9)[:, None] ** 3 / 5.0
+
+
+def target_with(alpha: float, gamma: float) -> GroupedTarget:
+    of_rows = target_of(component_of("Normal", 1), ROWS, gamma)
+    return GroupedTarget(of_rows, GROUPS, np.bincount(GROUPS, minlength=5), alpha)
+
+
+def log_posterior(labels, weights, log_rest, alpha, gamma) -> float:
+    """Log of eq. (15.4) times the marginal densities of clusters, by its definition."""
+    twin, total = twin_of("Normal", 1), (gamma - 1.0) * log_rest
+    for k, weight in enumerate(weights):
+        total += np.log(gamma / weight) + twin.log_marginal(ROWS[labels == k])
+        for j in range(5):
+            n = np.sum((labels == k) & (j == GROUPS))
+            total += gammaln(alpha * weight + n) - gammaln(alpha * weight)
+    return float(total)
+
+
+def test_ratio_of_a_split_is_that_of_the_posterior():
+    alpha, gamma, log_rest = 1.3, 0.6, np.log(0.3)
+    target = target_with(alpha, gamma)
+    whole = np.array([0, 1, 1, 0, 0, 1, 1, 1, 0], np.int32)
+    side = np.array([0, 1, 1, 1, 0], np.int8)  # of the members of cluster 1
+    parted = whole.copy()
+    parted[np.flatnonzero(whole == 1)[side == 1]] = 2
+    share = 0.35
+    before = log_posterior(whole, [0.5, 0.2], log_rest, alpha, gamma)
+    weights = [0.5, 0.2 * share, 0.2 * (1.0 - share)]
+    after = log_posterior(parted, weights, log_rest, alpha, gamma)
+    stats = resume_groups(target, parted).stats
+    counts = count_groups(target, parted, 3)[:, 1:].T
+    division = Division(side, np.ascontiguousarray(counts), stats[1:], 0.0)
+    union, log_shares = stats[1] + stats[2], (np.log(share), np.log1p(-share))
+    found = log_split_ratio(target, division, union, 0.2 * alpha, log_shares)
+    # The density of the weights is transformed to that of the share: the Jacobian is the weight.
+    assert np.isclose(found, after - before + np.log(0.2))
+
+
+def drawn(alpha: float, gamma: float, seed: int, n_draws: int = 4):
+    target, rng = target_with(alpha, gamma), np.random.default_rng(seed)
+    state = start_groups(target, 4, rng)
+    for _ in range(n_draws):
+        state, n_tables, counts = advance_groups(target, state, rng, 1, 2)
+        assert counts[0] + counts[2] == 2
+        state = redraw_weights(target, state, n_tables, rng)
+    return target, state, n_tables
+
+
+def test_state_agrees_with_its_labels():
+    target, state, n_tables = drawn(1.2, 3.0, 1)
+    n_clusters = len(state.weights)
+    assert set(state.labels) == set(range(n_clusters))
+    assert np.allclose(state.stats, resume_groups(target, state.labels).stats)
+    counts = count_groups(target, state.labels, n_clusters)
+    assert np.array_equal(counts.sum(axis=1), target.sizes)
+    assert np.all(n_tables >= (counts > 0).sum(axis=0))
+    assert np.all(n_tables <= counts.sum(axis=0))
+    assert np.isclose(state.weights.sum() + np.exp(state.log_rest), 1.0)
+
+
+def test_seeds_reproduce_draws():
+    (_, one, _), (_, two, _), (_, other, _) = (drawn(1.2, 3.0, seed, 6) for seed in (1, 1, 2))
+    assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
+    assert not np.array_equal(one.weights, other.weights)
+
+
+@pytest.mark.parametrize("concentrations", [(1e-3, 1e-3), (50.0, 30.0), (1.0, 1e-8), (1e-8, 5.0)])
+def test_extreme_concentrations(concentrations):
+    _, state, _ = drawn(*concentrations, 4)
+    assert np.all(state.weights > 0.0)
+    assert np.isfinite(state.log_rest)
+
+
+def test_log_joint_follows_its_formula():
+    target, state, _ = drawn(0.8, 3.0, 6)
+    of_rest = 2.0 * state.log_rest + np.sum(np.log(3.0 / state.weights))
+    expected = log_posterior(state.labels, state.weights, state.log_rest, 0.8, 3.0) - of_rest
+    expected += np.sum(gammaln(0.8) - gammaln(0.8 + target.sizes))
+    assert np.isclose(log_joint(target, state), expected)
+
+
+def test_summary_does_not_depend_on_numbers():
+    target, state, _ = drawn(1.2, 3.0, 3)
+    order = np.arange(len(state.weights))[::-1]
+    turned = GroupedState(
+        order[state.labels].astype(np.int32), state.stats[order], state.weights[order], 0.0
+    )
+    assert summary_of(target, state) == summary_of(target, turned)
+    assert log_joint(target, state) == log_joint(target, turned)
+
+
+def test_summary_of_groups_apart():
+    target = target_with(1.0, 1.0)
+    labels = np.unique(GROUPS, return_inverse=True)[1].astype(np.int32)
+    summary = summary_of(target, resume_groups(target, labels))
+    shares = np.bincount(labels) / 9
+    assert np.isclose(summary.entropy, -np.sum(shares * np.log(shares)))
+    assert summary.group_entropy == 0.0
+    assert summary.shared == 0
+    assert np.isclose(summary.largest_share, 4 / 9)
+
+
+# --- moves that are wrong on purpose ------------------------------------------------------
+
+
+def _one_table_for_each(stream, n, strength):
+    return 1
+
+
+def _as_many_tables_as_rows(stream, n, strength):
+    return n
+
+
+def _mean_weights(rng, n_tables, gamma):
+    total = n_tables.sum() + gamma
+    return n_tables / total, float(np.log(gamma / total))
+
+
+def _no_constant(shapes, log_shares):
+    return (shapes[0] - 1.0) * log_shares[0] + (shapes[1] - 1.0) * log_shares[1]
+
+
+def _without_jacobian(target, division, union, strength, log_shares):
+    return log_split_ratio(target, division, union, strength, log_shares) + sum(log_shares)
+
+
+SPLIT, SCAN = "attempts", "scan"
+BROKEN = {
+    "one table for each group and cluster": (SCAN, tables, "draw_n_tables", _one_table_for_each),
+    "as many tables as rows": (SCAN, tables, "draw_n_tables", _as_many_tables_as_rows),
+    "weights at their mean": (SCAN, tables, "draw_global_weights", _mean_weights),
+    "density of the share without its constant": (
+        SPLIT,
+        split_merge,
+        "log_density_of_share",
+        _no_constant,
+    ),
+    "no factor of the division": (SPLIT, split_merge, "log_split_ratio", _without_jacobian),
+}
+ALWAYS = {"weights at their mean"}  # called from Python
+FAMILY, CASE, LENGTH = "Poisson", CASES["33"], 200
+
+
+def p_value(move: str) -> float:
+    return p_value_of(run_grouped(FAMILY, CASE, move, (8, LENGTH), 7), truth_of_rows(FAMILY, CASE))
+
+
+@pytest.mark.parametrize("move", [SCAN, SPLIT])
+def test_correct_move_passes(move):
+    assert p_value(move) > LEVEL
+
+
+@pytest.mark.control
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_move_is_caught(name, monkeypatch):
+    if COMPILES and name not in ALWAYS:
+        pytest.skip("compiled kernels hold the functions that they call")
+    move, *patch = BROKEN[name]
+    monkeypatch.setattr(*patch)
+    assert p_value(move) < LEVEL
