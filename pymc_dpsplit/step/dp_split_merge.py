@@ -215,8 +215,7 @@ class DPSplitMerge(BlockedStep):
         self._centre(column_centres(conditioning.rows))
         self.kernel = kernel if kernel != AUTO else self._chosen(conditioning)
         n_labels = self.mixture.items.number_of_observations(conditioning.rows)
-        self.options.refuse_start_of_other_length(self.mixture.name, n_labels)
-        self.options.refuse_start_that_separates(self.mixture.items)
+        self.options.refuse_start(self.mixture.name, n_labels, self.mixture.items)
         exchanges_rows = self.mixture.is_latent and not self._keeps_parameters
         self._likelihood = row_likelihood(self.mixture, model, point) if exchanges_rows else None
         self._incomplete = self.mixture.incomplete()

@@ -86,28 +86,21 @@ class Options:
         has_many = n_numbers >= _MANY_PARAMETERS * mixture.max_clusters
         return has_many and _LABELS_OF_PARAMETERS * n_bytes <= 8 * n_numbers
 
-    def refuse_start_of_other_length(self, name: str, n_obs: int) -> None:
-        """Raise ValueError if `start_labels` does not have one label per observation.
+    def refuse_start(self, name: str, n_obs: int, items: Items) -> None:
+        """Raise ValueError for a start of another length, or that separates rows known together.
 
         Parameters
         ----------
         name : str
             Name of the mixture.
         n_obs : int
+        items : Items
         """
         if self.start_labels is not None and len(self.start_labels) != n_obs:
             raise ValueError(
                 f"start_labels has {len(self.start_labels)} labels, but {name} has {n_obs} "
                 "observations; give one for each."
             )
-
-    def refuse_start_that_separates(self, items: Items) -> None:
-        """Raise ValueError if `start_labels` separates rows that are known to be together.
-
-        Parameters
-        ----------
-        items : Items
-        """
         if self.start_labels is not None:
             items.of_recorded(np.asarray(self.start_labels))
 
