@@ -72,7 +72,7 @@ def _without_empty(labels, stats, progress):
 
 @jitted
 def restricted_sweep(target, labels, stats, side, progress, rng):
-    """Redraw weights, parameters, labels and sides, eq. (7)-(9) and (13)-(15) of the paper.
+    """Redraw weights, parameters, labels and sides, eq. 7-9 and 13-15 of the paper.
 
     Parameters
     ----------
@@ -123,9 +123,9 @@ def _carry_out(labels, stats, progress, decision, acceptance_counts):
 
 @jitted
 def split_sub_clusters(target, labels, stats, side, progress, rng, acceptance_counts):
-    """Propose to split every cluster whose sub-clusters have burned in, eq. (17)-(21).
+    """Propose to split every cluster whose sub-clusters have burned in, eq. 17-21 of the paper.
 
-    The probability of acceptance is min(1, H), where eq. (21) has, for parameters drawn from their
+    The probability of acceptance is min(1, H), where eq. 21 has, for parameters drawn from their
     posterior, H = alpha Gamma(N_m) Gamma(N_n) m(x_m) m(x_n) / (Gamma(N_c) m(x_c)): that of
     `decide_by_ratio` for a division of probability one.  Merges of this kind are rejected without
     being proposed, section 5.5.

@@ -91,7 +91,7 @@ def gather_sub_stats(prior, data, labels, side, n_clusters):
 
 @jitted
 def draw_sub_measure(prior, strength, sub_stats, rng):
-    """Draw the weights and the parameters of the sub-clusters, eq. (13) and (14) of the paper.
+    """Draw the weights and the parameters of the sub-clusters, eq. 13 and 14 of the paper.
 
     The weights of a cluster's two are Dirichlet(N_l + alpha / 2, N_r + alpha / 2).
 
@@ -124,7 +124,7 @@ def draw_sub_measure(prior, strength, sub_stats, rng):
 
 @jitted
 def draw_sides(prior, data, labels, log_weights, params, key, side, log_likelihood):
-    """Draw the side of every observation within its cluster, eq. (15) of the paper.
+    """Draw the side of every observation within its cluster, eq. 15 of the paper.
 
     Parameters
     ----------
