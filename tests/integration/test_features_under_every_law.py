@@ -13,7 +13,7 @@ import pytest
 
 import pymc_dpsplit as dps
 from pymc_dpsplit.variables import find_mixtures
-from tests.integration.test_reproducibility import MANY, differences, rows_of_two_clusters, sampled
+from tests.integration.test_reproducibility import differences, sampled
 from tests.support.quick import slow_unless
 
 NORMAL = dps.Normal(0.0, 0.1, 2.0, 1.0)
@@ -154,39 +154,3 @@ def test_stopped_chains_go_on_as_the_same_chains(
     with pytest.raises(StoppedError):
         run(callback=stop)
     assert differences(plain, run()) == []
-
-
-@pytest.mark.slow
-def test_draws_do_not_depend_on_processes(fitted: tuple[pm.Model, Any]) -> None:
-    model, plain = fitted
-    for start in ("fork", "forkserver"):
-        assert differences(plain, sampled(model, cores=2, mp_ctx=start, **OF_RUN)) == []
-
-
-@pytest.mark.parametrize("law", slow_unless(mfm.__eq__, LAWS))
-def test_draws_do_not_depend_on_threads(law: Law) -> None:
-    rows = rows_of_two_clusters(MANY)
-    with pm.Model() as model:
-        law("x", dps.MvNormal.from_data(rows), observed=rows)
-    one, two = (sampled(model, dpsplit={"threads": n}) for n in (1, 2))
-    assert differences(one, two) == []
-
-
-# --- columns of different kinds -------------------------------------------------------------
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("law", LAWS)
-def test_products_follow_the_law(law: Law) -> None:
-    with pm.Model() as model:
-        product = dps.Product(height=dps.Normal(0.0, 0.1, 2.0, 1.0), visits=dps.Poisson(1.0, 0.2))
-        visits = np.array([0, 1, 0, 7, 8, 6, 1, 9])
-        law("x", product, observed={"height": WITH_HOLE, "visits": visits})
-    idata = sampled(model, **OF_RUN)
-    assert (idata["posterior"]["x_n_clusters"] >= 1).all()
-    found = dps.point_partition(idata, model=model)
-    table = dps.describe_clusters(idata, found, model=model).to_dataset()
-    assert np.isfinite(table["visits_rate"]).all()
-    new = {"height": np.array([0.0, 5.0]), "visits": np.array([1, 8])}
-    predicted = dps.predict(idata, new, model=model)
-    assert all(np.isfinite(predicted[key]).all() for key in predicted.data_vars)
