@@ -30,7 +30,7 @@ def run() -> Iterator[Row]:
         return Chain(target._replace(law=law), labels).sweep
 
     with_components = Chain(target._replace(law=finite_mixture(_GAMMA, 12)), labels)
-    prior = prior_of_components(_GAMMA, lambda: 1 + pm.Poisson.dist(_RATE))
+    prior, _kept = prior_of_components(_GAMMA, lambda: 1 + pm.Poisson.dist(_RATE), 12)
     calls = {
         "Dirichlet process": sweep_of(dirichlet_process(1.0)),
         "Pitman-Yor, discount 0.1": sweep_of(PartitionLaw(0.1, 1.0)),

@@ -104,16 +104,23 @@ class Chain:
             )
 
 
-def prior_of_components(gamma: float, prior: Callable[[], Any]) -> StrengthPrior:
-    """Prior of a number of components as kernels read it; `prior` is called in a model."""
+def prior_of_components(
+    gamma: float, prior: Callable[[], Any], number: int
+) -> tuple[StrengthPrior, Any]:
+    """Prior of a number of components as kernels read it; `prior` is called in a model.
+
+    The first move starts from `number`, which is to be at least the number of clusters.  What is
+    returned beside it has the compiled density, of which kernels know the address alone.
+    """
     with pm.Model() as model:
         normal = dps.Normal(0.0, 0.1, 2.0, 1.0)
         dps.MFMixture("x", gamma, normal, n_components=prior(), observed=[0.0, 1.0])
     point = model.initial_point()
     concentration = concentration_prior(find_mixtures(model)["x"], model, point)
     assert concentration is not None
-    number = float(point["x_n_components"])
-    return concentration.strength_prior(point, gamma * number, np.random.default_rng(1))
+    point["x_n_components"] = np.asarray(number, point["x_n_components"].dtype)
+    rng = np.random.default_rng(1)
+    return concentration.strength_prior(point, gamma * number, rng), concentration
 
 
 def with_moved_strength(chain: Chain, prior: StrengthPrior) -> None:
