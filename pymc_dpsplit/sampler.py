@@ -290,7 +290,7 @@ def advance(
         Advanced.
     schedule : Schedule
     pool : ThreadPoolExecutor, optional
-        Threads for the sweep and the attempts; the draws do not depend on it.
+        Threads for the sweep; the draws do not depend on it.
 
     Returns
     -------
@@ -319,7 +319,7 @@ def advance(
             stats = collapsed_sweep(target, labels, stats, rng)
         else:
             stats, atoms = threaded_sweep(target, labels, stats, rng, atoms, pool)
-        stats = form.finish(target, labels, stats, rng, schedule, acceptance_counts, pool)
+        stats = form.finish(target, labels, stats, rng, schedule, acceptance_counts)
         if schedule.strength.address != 0:
             target = move_strength(target, stats, atoms, schedule.strength, rng)
     return ChainState(labels, stats), acceptance_counts

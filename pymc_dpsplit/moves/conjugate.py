@@ -4,7 +4,6 @@ Each move leaves the posterior of the partition invariant on its own, except tho
 "greedy", which is for tuning.
 """
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -27,11 +26,6 @@ from pymc_dpsplit.moves.partition_law import breaks_sticks
 from pymc_dpsplit.moves.split_merge.anchored import anchored_attempt
 from pymc_dpsplit.moves.split_merge.greedy import greedy_attempt
 from pymc_dpsplit.moves.split_merge.informed import informed_attempt
-from pymc_dpsplit.moves.split_merge.side_by_side import (
-    attempt_side_by_side,
-    draw_attempts,
-    draw_greedy_attempts,
-)
 from pymc_dpsplit.moves.split_merge.with_component import attempt_with_components
 from pymc_dpsplit.moves.start import assign_to_centres
 from pymc_dpsplit.moves.strength import move_strength
@@ -153,41 +147,20 @@ def _iterate_collapsed_split_merge(target, labels, stats, generator, schedule, a
     return stats
 
 
-def _finish_exact_in_threads(
+def _finish_alone(
     target: Target,
     labels: np.ndarray,
     stats: np.ndarray,
     rng: np.random.Generator,
     schedule: Any,
     acceptance_counts: np.ndarray,
-    pool: ThreadPoolExecutor,
 ) -> np.ndarray:
-    """Like `finish_exact`, with the attempts distributed over threads."""
+    """Apply the moves of an exact iteration that follow a sweep by threads, on one thread."""
     log_alone = densities_of_list(target, schedule)
-    stats = _scan_list(target, labels, stats, rng, schedule, log_alone)
-    attempts = draw_attempts(n_attempts(schedule.attempts, len(labels), rng), rng)
-    width = len(attempts)
-    stats = attempt_side_by_side(target, labels, stats, attempts, acceptance_counts, pool, width)
-    changed: np.ndarray = attempt_with_components(
-        target, labels, stats, rng, schedule, acceptance_counts
+    finished: np.ndarray = finish_exact(
+        target, labels, stats, rng, schedule, log_alone, acceptance_counts
     )
-    return changed
-
-
-def _finish_greedy_in_threads(
-    target: Target,
-    labels: np.ndarray,
-    stats: np.ndarray,
-    rng: np.random.Generator,
-    schedule: Any,
-    acceptance_counts: np.ndarray,
-    pool: ThreadPoolExecutor,
-) -> np.ndarray:
-    """Like `_finish_greedy`, with the attempts distributed over threads."""
-    attempts = draw_greedy_attempts(_n_greedy(schedule), rng)
-    # One attempt per thread: many are accepted, which invalidates the later ones.
-    width = pool._max_workers
-    return attempt_side_by_side(target, labels, stats, attempts, acceptance_counts, pool, width)
+    return finished
 
 
 def _label_by_centres(target: Target, centres: np.ndarray) -> np.ndarray:
@@ -212,14 +185,14 @@ CONJUGATE = FamilyMoves(
     start_kernels=(assign_to_centres, gather_stats),
     prepare=_prepare,
     kernels={
-        "exact": KernelForm(_iterate_exact, _finish_exact_in_threads),
+        "exact": KernelForm(_iterate_exact, _finish_alone),
         "collapsed": KernelForm(_iterate_collapsed, None),
         "collapsed-split-merge": KernelForm(
             _iterate_collapsed_split_merge, None, (anchored_attempt,)
         ),
         "greedy": KernelForm(
             _iterate_greedy,
-            _finish_greedy_in_threads,
+            _finish_greedy,
             (greedy_attempt, anchored_attempt, informed_attempt, collapsed_sweep),
         ),
     },

@@ -17,8 +17,8 @@ class KernelForm(NamedTuple):
         ``(target, labels, stats, generator, schedule, acceptance_counts) -> stats``, with what
         `kernels.generators.address_of` returns.
     finish : callable or None
-        The moves of one iteration after its sweep, with a pool of threads as the last argument;
-        None for a kernel without a sweep that threads can share.
+        The moves of one iteration after its sweep, on one thread; None for a kernel without a
+        sweep that threads can share.
     parts : tuple of Kernel
         Kernels that `iterate` calls, with arguments of the same names, which together take half of
         its time to compile.

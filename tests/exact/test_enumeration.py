@@ -55,7 +55,7 @@ _SHORT = 150
 # Moves of a chain in a long run: they find a concentration that is wrong by a twentieth, see
 # `test_a_small_error_is_caught_by_long_runs`.  Moves that are made of several have fewer draws.
 _LONG = 1000
-_MOVES_IN_A_DRAW = {"over-relaxed slice": 3, "side by side": 4, "exact kernel": 2}
+_MOVES_IN_A_DRAW = {"over-relaxed slice": 3, "exact kernel": 2}
 # Exact starts among the draws of a chain.  An informed choice hardly ever divides some clusters or
 # joins them again, so that a run of it alone stays in a part of the partitions: were the chains not
 # begun anew, the share of those that begin there would decide.

@@ -31,11 +31,10 @@ SHORT_CASES = [
     if case[0] in _FIRST
     for alpha in (0.5, 3.0)
 ]
-# Of other families the moves that are not among the short runs by enumeration.  "Side by side"
-# is made of anchored and informed attempts.
+# Of other families the moves that are not among the short runs by enumeration.
 SHORT_CASES += [
     (name, case, 3.0)
-    for name in ("side by side", "partial scan", "threaded sweep")
+    for name in ("anchored", "informed", "partial scan", "threaded sweep")
     for case in CASES
     if case[0] not in _FIRST
 ]

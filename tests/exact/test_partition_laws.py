@@ -17,13 +17,11 @@ from pymc_dpsplit.moves.measure import break_remainder, draw_measure
 from pymc_dpsplit.moves.partition import entropy, log_joint
 from pymc_dpsplit.moves.partition_law import PartitionLaw, dirichlet_process
 from pymc_dpsplit.moves.split_merge.anchored import anchored_attempt
-from pymc_dpsplit.moves.split_merge.decision import Decision
 from pymc_dpsplit.moves.split_merge.informed import informed_attempt
-from pymc_dpsplit.moves.split_merge.side_by_side import Attempt, draw_attempts
 from pymc_dpsplit.moves.sweep.assignment import slice_bounds_of, slice_sweep
 from tests.support.controls import assign
 from tests.support.families import component_of, dataset_of, target_of, twin_of
-from tests.support.moves import MOVES, Move, side_by_side, sweep
+from tests.support.moves import MOVES, Move, sweep
 from tests.support.partition_laws import LAWS, posterior_under
 from tests.support.partitions import (
     coclustering,
@@ -94,7 +92,7 @@ def test_move_keeps_the_posterior(move: str, name: str, rng: np.random.Generator
 
 
 @pytest.mark.parametrize("name", ["Pitman-Yor", "finite"])
-@pytest.mark.parametrize("move", ["exact kernel", "threaded sweep", "side by side", "pruned slice"])
+@pytest.mark.parametrize("move", ["exact kernel", "threaded sweep", "pruned slice"])
 def test_move_keeps_the_posterior_of_vectors(
     move: str, name: str, rng: np.random.Generator
 ) -> None:
@@ -190,21 +188,6 @@ CONTROLS: dict[str, Move] = {
 @pytest.mark.parametrize("control", CONTROLS)
 def test_discount_left_out_is_caught(control: str, name: str, rng: np.random.Generator) -> None:
     assert p_value(CONTROLS[control], name, rng) < LEVEL
-
-
-class _Kept(Attempt):
-    """An attempt that looks at its own clusters alone, as is right without a discount."""
-
-    def is_upset_by(self, changed: set[int], decision: Decision, law: PartitionLaw) -> bool:
-        return super().is_upset_by(changed, decision, without_discount(law))
-
-
-@pytest.mark.control
-def test_pair_that_is_kept_is_caught(rng: np.random.Generator) -> None:
-    def draw(n_attempts: int, rng: np.random.Generator) -> list[Attempt]:
-        return [_Kept(*attempt) for attempt in draw_attempts(n_attempts, rng)]
-
-    assert p_value(side_by_side(draw), "finite", rng, "MvNormal") < LEVEL
 
 
 @pytest.mark.control

@@ -18,7 +18,6 @@ from pymc_dpsplit.moves.collapsed.scan import (
 from pymc_dpsplit.moves.measure import no_atoms
 from pymc_dpsplit.moves.split_merge.anchored import anchored_attempt
 from pymc_dpsplit.moves.split_merge.informed import informed_attempt
-from pymc_dpsplit.moves.split_merge.side_by_side import Attempt, attempt_side_by_side, draw_attempts
 from pymc_dpsplit.moves.sweep import threaded_sweep as by_threads
 from pymc_dpsplit.moves.sweep.assignment import next_sweep, slice_sweep
 from pymc_dpsplit.samplers.jain_neal import jain_neal_attempt
@@ -100,18 +99,6 @@ def threaded_sweep(
     return sampler.ChainState(labels, stats)
 
 
-def side_by_side(draw: Callable[[int, np.random.Generator], list[Attempt]]) -> Move:
-    """Four split/merge attempts made from one partition by two threads."""
-
-    def made(target, labels, stats, rng):
-        acceptance_counts = np.zeros(4, np.int64)
-        return attempt_side_by_side(
-            target, labels, stats, draw(4, rng), acceptance_counts, _pool(), 4
-        )
-
-    return sweep(made)
-
-
 # Those of the room `samplers`: the quick suite has few tests of them.
 PUBLISHED: dict[str, Move] = {
     "Jain-Neal": attempt(jain_neal_attempt),
@@ -125,7 +112,6 @@ MOVES: dict[str, Move] = {
     "pruned slice": sweep(pruned_sweep),
     "anchored": attempt(anchored_attempt),
     "informed": attempt(informed_attempt),
-    "side by side": side_by_side(draw_attempts),
     "collapsed": kernel("collapsed"),
     "threaded sweep": threaded_sweep,
     "partial scan": partial_scan,

@@ -1,7 +1,5 @@
 """Iterations of the chain for non-conjugate families."""
 
-from collections.abc import Callable
-
 import numpy as np
 
 from pymc_dpsplit.components.nonconjugate.compiled_prior import empty_pool
@@ -67,11 +65,6 @@ def _iterate(target, labels, stats, generator, schedule, acceptance_counts):
     return stats
 
 
-def _on_one_thread(compiled: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-    """Adapt moves that do not use the pool of threads, which is the last argument."""
-    return lambda *arguments: compiled(*arguments[:-1])
-
-
 def _gather(target: Target, labels: np.ndarray, n_clusters: int) -> np.ndarray:
     stats: np.ndarray = fit_pilots(target.prior, target.data, labels, n_clusters)
     return stats
@@ -105,8 +98,8 @@ NONCONJUGATE = FamilyMoves(
     start_kernels=(fit_pilots,),
     prepare=_prepare,
     kernels={
-        "exact": KernelForm(_iterate, _on_one_thread(_finish)),
-        "greedy": KernelForm(_iterate_greedy, _on_one_thread(_finish_greedy)),
+        "exact": KernelForm(_iterate, _finish),
+        "greedy": KernelForm(_iterate_greedy, _finish_greedy),
     },
     sweep_cost=_sweep_cost,
     attempt_cost=_attempt_cost,

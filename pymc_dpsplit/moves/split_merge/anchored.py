@@ -3,8 +3,7 @@
 An ordered pair (i, j) of observations is drawn uniformly.  If both are in one cluster, a split of
 it with i and j on different sides is proposed; if they are in two clusters, a merge.  The pair does
 not depend on the partition, so its probability cancels; eq. (3.3).  Under a Dirichlet process an
-attempt reads only the clusters of i and j, so attempts on disjoint clusters commute, eq. (3.6).  A
-law with a discount also reads the number of clusters.
+attempt reads only the clusters of i and j; a law with a discount also reads the number of clusters.
 """
 
 import math

@@ -1,7 +1,6 @@
 """Decisions of split/merge attempts, separate from their execution.
 
-An attempt reads the partition and decides; only `carry_out` changes the partition.  So several
-attempts can decide in parallel, and their decisions are carried out in order, see `side_by_side`.
+An attempt reads the partition and decides; only `carry_out` changes the partition.
 """
 
 from typing import NamedTuple
