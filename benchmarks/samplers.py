@@ -8,10 +8,7 @@ from benchmarks.mixing import Case, Pair, Traces, rates, sample, sample_control
 from benchmarks.row import Row
 from pymc_dpsplit import sampler
 
-_CASES = (
-    Case("galaxies", 500, 1500, None, None),
-    Case("faithful", 500, 1000, None, None),
-)
+_CASES = (Case("galaxies", 500, 1500, None, None),)
 _SEED = 14
 # CPU seconds of the control, all chains together.
 _CONTROL = 4.0
@@ -46,7 +43,7 @@ def rows_of_kernel(case: Case, kernel: str, traces: Traces, control: Traces) -> 
 
 
 def run() -> Iterator[Row]:
-    """All kernels on both data sets."""
+    """All kernels on the same data."""
     for case in _CASES:
         workload = workloads.load(case.name, _SEED)
         control = sample_control(workload, _CONTROL, _SEED)
