@@ -19,7 +19,8 @@ from pymc_dpsplit.hierarchical_model.measure import (
     HierarchicalMeasure,
 )
 from pymc_dpsplit.variables.concentration import roots_of
-from pymc_dpsplit.variables.lookup import MixtureVariables, is_owned
+from pymc_dpsplit.variables.declared_models import declared_in
+from pymc_dpsplit.variables.lookup import MixtureVariables
 from pymc_dpsplit.variables.measure import overflow_message
 from pymc_dpsplit.variables.observed import values_of
 from pymc_dpsplit.variables.rows import centred_rows
@@ -159,28 +160,16 @@ def find_hierarchical(model: Model) -> dict[str, HierarchicalVariables]:
     dict
         Name to `HierarchicalVariables`, in order of declaration.
     """
-    nodes = {
-        rv.owner.op.target: rv.owner
-        for rv in model.free_RVs
-        if is_owned(rv, HierarchicalMeasure.step_name)
-    }
     found = {}
-    for rv in model.observed_RVs:
-        op = None if rv.owner is None else rv.owner.op
-        if not isinstance(op, GroupedRows) or op.target not in nodes:
-            continue
-        node = nodes[op.target]
-        measure = dict(zip(node.op.roles, node.outputs[1:], strict=True))
-        if not set(measure.values()) <= set(model.free_RVs):
-            continue
-        names = {role: str(model.rvs_to_values[of].name) for role, of in measure.items()}
-        concentrations = dict(zip(("alpha", "gamma"), node.inputs[1:3], strict=True))
+    for name, node, measure, value_names, rv in declared_in(
+        model, HierarchicalMeasure.step_name, GroupedRows
+    ):
         keys = node.op.component.hyperparameter_ndims()
-        found[op.target] = HierarchicalVariables(
-            name=op.target,
+        found[name] = HierarchicalVariables(
+            name=name,
             measure=measure,
-            value_names=names,
-            concentrations=concentrations,
+            value_names=value_names,
+            concentrations=dict(zip(("alpha", "gamma"), node.inputs[1:3], strict=True)),
             hyperparameters=dict(zip(keys, node.inputs[3:], strict=True)),
             rv=rv,
             data=model.rvs_to_values[rv],

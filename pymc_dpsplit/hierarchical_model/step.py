@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from pymc.model import Model
 from pymc.pytensorf import compile as compile_function
-from pymc.sampling import mcmc
 from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState, flatten_steps
 from pymc.step_methods.state import dataclass_state
 from pymc.util import get_random_generator
@@ -26,10 +25,14 @@ from pymc_dpsplit.moves.franchise import factor_of_alpha, factor_of_gamma
 from pymc_dpsplit.moves.partition_law import dirichlet_process
 from pymc_dpsplit.moves.start import draw_n_start
 from pymc_dpsplit.moves.target import Target
+from pymc_dpsplit.variables.declared_models import owner_of
 from pymc_dpsplit.variables.lookup import is_owned, model_of_context
 from pymc_dpsplit.variables.ownership import dependents_of
 from pymc_dpsplit.variables.scalar_priors import move_scalars, priors_to_move
+from pymc_dpsplit.variables.step_registration import knowing_steps as knowing_steps
+from pymc_dpsplit.variables.step_registration import register_step, steps_last
 
+_KIND = "hierarchical mixture", "HDPMixture"
 # Labels are stored by default where those of a draw take no more than this.
 _BYTES_PER_DRAW = 2**18
 
@@ -135,7 +138,7 @@ class HDPMixtureStep(BlockedStep):
         check_integer("attempts", attempts, 0)
         if start_clusters is not None:
             check_integer("start_clusters", start_clusters, 1)
-        self.mixture = _mixture_of(vars, model)
+        self.mixture = owner_of(find_hierarchical(model), vars, model, *_KIND)
         _refuse_dependents(self.mixture, model)
         self.vars = [model.rvs_to_values[rv] for rv in self.mixture.owned]
         self.rng = get_random_generator(rng)
@@ -281,27 +284,8 @@ class HDPMixtureStep(BlockedStep):
         return Competence.IDEAL if is_owned(var, HDPMixtureStep.name) else Competence.INCOMPATIBLE
 
 
-# PyMC assigns to each variable the listed step that claims it.
-if HDPMixtureStep not in mcmc.STEP_METHODS:
-    mcmc.STEP_METHODS.append(HDPMixtureStep)
-
-
-def knowing_steps(assign: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function of PyMC, which finds the step once this module is imported."""
-    return assign
-
-
-def ordering(instantiate: Callable[..., Any]) -> Callable[..., Any]:
-    """Make `pm.sample` put the steps of hierarchical mixtures last."""
-
-    def ordered(*args: Any, **kwargs: Any) -> Any:
-        steps = instantiate(*args, **kwargs)
-        if not isinstance(steps, list):
-            return steps
-        # Statistics then describe what is recorded; sorting is stable.
-        return sorted(steps, key=lambda step: isinstance(step, HDPMixtureStep))
-
-    return ordered
+register_step(HDPMixtureStep)
+ordering = steps_last(HDPMixtureStep)
 
 
 def compiling_first(sample: Callable[..., Any]) -> Callable[..., Any]:
@@ -316,19 +300,6 @@ def compiling_first(sample: Callable[..., Any]) -> Callable[..., Any]:
         return sample(*args, **kwargs)
 
     return sampling
-
-
-def _mixture_of(vars: Any, model: Model) -> HierarchicalVariables:
-    """Return the hierarchical mixture to which variables belong."""
-    found = find_hierarchical(model)
-    given = None if vars is None else {model.values_to_rvs.get(var, var) for var in vars}
-    chosen = [one for one in found.values() if given is None or given & set(one.owned)]
-    if len(chosen) != 1 or (given is not None and given != set(chosen[0].owned)):
-        raise ValueError(
-            "vars must be all variables of one hierarchical mixture, of which the model has "
-            f"{len(found)}; give those of one HDPMixture, each its own step."
-        )
-    return chosen[0]
 
 
 def _refuse_dependents(mixture: HierarchicalVariables, model: Model) -> None:

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from pymc.model import Model
-from pymc.sampling import mcmc
 from pymc.step_methods.compound import BlockedStep, Competence, CompoundStep
 
 from pymc_dpsplit import sampler
@@ -53,6 +52,7 @@ from pymc_dpsplit.variables import (
     row_likelihood,
 )
 from pymc_dpsplit.variables.conditioning import Conditioning
+from pymc_dpsplit.variables.step_registration import register_step
 
 # Greedy moves, or more attempts, are made in the first third of tuning, and no longer than this.
 _MOST_EARLY_DRAWS = 100
@@ -442,6 +442,4 @@ class DPSplitMerge(BlockedStep):
         return Competence.IDEAL if is_owned(var, DPSplitMerge.name) else Competence.INCOMPATIBLE
 
 
-# PyMC assigns to each variable the listed step that claims it.
-if DPSplitMerge not in mcmc.STEP_METHODS:
-    mcmc.STEP_METHODS.append(DPSplitMerge)
+register_step(DPSplitMerge)

@@ -19,11 +19,7 @@ from pymc.step_methods.compound import flatten_steps
 from pymc_dpsplit.step.dp_split_merge import DPSplitMerge
 from pymc_dpsplit.step.options import refuse_options
 from pymc_dpsplit.variables import find_mixtures
-
-
-def knowing_steps(assign: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function of PyMC, which finds the step once its module is imported."""
-    return assign
+from pymc_dpsplit.variables.step_registration import knowing_steps as knowing_steps
 
 
 def ordering(instantiate: Callable[..., Any]) -> Callable[..., Any]:

@@ -9,7 +9,7 @@ from pytensor.graph.basic import Variable
 from pymc_dpsplit.data.sparse_rows import SparseRows
 from pymc_dpsplit.topic_model.measure import TopicDocuments, TopicMeasure
 from pymc_dpsplit.topics.state import TopicState
-from pymc_dpsplit.variables.lookup import is_owned
+from pymc_dpsplit.variables.declared_models import declared_in
 from pymc_dpsplit.variables.sparse_data import rows_behind
 
 
@@ -87,22 +87,11 @@ def find_topic_models(model: Model) -> dict[str, TopicVariables]:
     dict
         Name to `TopicVariables`, in order of declaration.
     """
-    nodes = {
-        rv.owner.op.target: rv.owner
-        for rv in model.free_RVs
-        if is_owned(rv, TopicMeasure.step_name)
-    }
     found = {}
-    for rv in model.observed_RVs:
-        op = None if rv.owner is None else rv.owner.op
-        if not isinstance(op, TopicDocuments) or op.target not in nodes:
-            continue
-        node = nodes[op.target]
-        measure = dict(zip(node.op.roles, node.outputs[1:], strict=True))
-        if not set(measure.values()) <= set(model.free_RVs):
-            continue
-        names = {role: str(model.rvs_to_values[of].name) for role, of in measure.items()}
+    for name, node, measure, value_names, rv in declared_in(
+        model, TopicMeasure.step_name, TopicDocuments
+    ):
         concentrations = dict(zip(("alpha", "gamma", "eta"), node.inputs[1:4], strict=True))
         rows = rows_behind(model.rvs_to_values[rv])
-        found[op.target] = TopicVariables(op.target, measure, names, concentrations, rv, rows)
+        found[name] = TopicVariables(name, measure, value_names, concentrations, rv, rows)
     return found

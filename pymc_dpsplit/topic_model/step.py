@@ -1,21 +1,19 @@
 """Step method for topics: transfers values between PyMC's point and the chain."""
 
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 from pymc.model import Model
 from pymc.pytensorf import compile as compile_function
-from pymc.sampling import mcmc
 from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
 from pymc.step_methods.state import dataclass_state
 from pymc.util import get_random_generator
 
 from pymc_dpsplit.components.arguments import check_integer
 from pymc_dpsplit.kernels.threads import new_pool
-from pymc_dpsplit.topic_model.lookup import TopicVariables, find_topic_models
+from pymc_dpsplit.topic_model.lookup import find_topic_models
 from pymc_dpsplit.topic_model.record import TOPIC_PART, TopicRecord
 from pymc_dpsplit.topics.concentrations import alpha_factor, eta_factor, gamma_factor, log_joint
 from pymc_dpsplit.topics.corpus import corpus_of, document_lengths, expected_tables
@@ -23,9 +21,13 @@ from pymc_dpsplit.topics.documents import log_probability_of_topics
 from pymc_dpsplit.topics.state import Strengths, TopicState, start_topics
 from pymc_dpsplit.topics.sweep import redraw_weights, sweep_topics
 from pymc_dpsplit.topics.word_law import draw_log_topics
+from pymc_dpsplit.variables.declared_models import owner_of
 from pymc_dpsplit.variables.lookup import is_owned, model_of_context
 from pymc_dpsplit.variables.scalar_priors import move_scalars, priors_to_move
+from pymc_dpsplit.variables.step_registration import knowing_steps as knowing_steps
+from pymc_dpsplit.variables.step_registration import register_step, steps_last
 
+_KIND = "topic model", "HDPTopics"
 # By default a chain starts from this many topics, or fewer in a small corpus.
 _START_TOPICS, _TOKENS_PER_START = 50, 20
 
@@ -136,7 +138,7 @@ class HDPTopicsStep(BlockedStep):
         check_integer("iterations", iterations, 1)
         if start_topics is not None:
             check_integer("start_topics", start_topics, 1)
-        self.topics = _topic_model_of(vars, model)
+        self.topics = owner_of(find_topic_models(model), vars, model, *_KIND)
         self.vars = [model.rvs_to_values[rv] for rv in self.topics.owned]
         self.rng = get_random_generator(rng)
         self.threads, self.iterations, self.start_topics = threads, iterations, start_topics
@@ -297,37 +299,5 @@ class HDPTopicsStep(BlockedStep):
         return Competence.IDEAL if is_owned(var, HDPTopicsStep.name) else Competence.INCOMPATIBLE
 
 
-# PyMC assigns to each variable the listed step that claims it.
-if HDPTopicsStep not in mcmc.STEP_METHODS:
-    mcmc.STEP_METHODS.append(HDPTopicsStep)
-
-
-def knowing_steps(assign: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function of PyMC, which finds the step once this module is imported."""
-    return assign
-
-
-def ordering(instantiate: Callable[..., Any]) -> Callable[..., Any]:
-    """Make `pm.sample` put the steps of topic models last."""
-
-    def ordered(*args: Any, **kwargs: Any) -> Any:
-        steps = instantiate(*args, **kwargs)
-        if not isinstance(steps, list):
-            return steps
-        # Statistics then describe what is recorded; sorting is stable.
-        return sorted(steps, key=lambda step: isinstance(step, HDPTopicsStep))
-
-    return ordered
-
-
-def _topic_model_of(vars: Any, model: Model) -> TopicVariables:
-    """Return the topic model to which variables belong."""
-    found = find_topic_models(model)
-    given = None if vars is None else {model.values_to_rvs.get(var, var) for var in vars}
-    chosen = [one for one in found.values() if given is None or given & set(one.owned)]
-    if len(chosen) != 1 or (given is not None and given != set(chosen[0].owned)):
-        raise ValueError(
-            f"vars must be all variables of one topic model, of which the model has {len(found)}; "
-            "give those of one HDPTopics, each its own step."
-        )
-    return chosen[0]
+register_step(HDPTopicsStep)
+ordering = steps_last(HDPTopicsStep)

@@ -1,0 +1,92 @@
+"""Find what is declared by one measure and one observed variable, by the classes of both."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from pymc.model import Model
+from pytensor.graph.basic import Apply, Variable
+
+from pymc_dpsplit.variables.lookup import is_owned
+
+
+class Declared(NamedTuple):
+    """A measure and the observed variable that depends on it.
+
+    Attributes
+    ----------
+    name : str
+    node : Apply
+        Of the measure.
+    measure : dict
+        Role to free variable.
+    value_names : dict
+        The same roles to the name of the value in a point.
+    rv : TensorVariable
+        The observed variable.
+    """
+
+    name: str
+    node: Apply
+    measure: dict[str, Variable]
+    value_names: dict[str, str]
+    rv: Variable
+
+
+def declared_in(model: Model, step_name: str, observed_op: type[Any]) -> Iterator[Declared]:
+    """Yield what is declared in a model, with all its variables, in order of declaration.
+
+    Parameters
+    ----------
+    model : pymc.Model
+    step_name : str
+        Of the step that owns the measure.
+    observed_op : type
+        Class of the op of the observed variable, whose `target` names the measure.
+
+    Yields
+    ------
+    Declared
+    """
+    nodes = {rv.owner.op.target: rv.owner for rv in model.free_RVs if is_owned(rv, step_name)}
+    for rv in model.observed_RVs:
+        op: Any = None if rv.owner is None else rv.owner.op
+        if not isinstance(op, observed_op) or op.target not in nodes:
+            continue
+        node = nodes[op.target]
+        measure = dict(zip(node.op.roles, node.outputs[1:], strict=True))
+        if set(measure.values()) <= set(model.free_RVs):
+            names = {role: str(model.rvs_to_values[of].name) for role, of in measure.items()}
+            yield Declared(op.target, node, measure, names, rv)
+
+
+def owner_of(found: Mapping[str, Any], vars: Any, model: Model, kind: str, declaration: str) -> Any:
+    """Return the one to which variables belong.
+
+    Parameters
+    ----------
+    found : mapping
+        Name to a record that has `owned`, the variables of one step.
+    vars : sequence of variables, optional
+        All by default.
+    model : pymc.Model
+    kind, declaration : str
+        What is looked for, in words and as it is declared.
+
+    Returns
+    -------
+    object
+        A value of `found`.
+
+    Raises
+    ------
+    ValueError
+        If these are not all variables of a single one.
+    """
+    given = None if vars is None else {model.values_to_rvs.get(var, var) for var in vars}
+    chosen = [one for one in found.values() if given is None or given & set(one.owned)]
+    if len(chosen) != 1 or (given is not None and given != set(chosen[0].owned)):
+        raise ValueError(
+            f"vars must be all variables of one {kind}, of which the model has {len(found)}; "
+            f"give those of one {declaration}, each its own step."
+        )
+    return chosen[0]
