@@ -12,7 +12,7 @@ import pytest
 import xarray as xr
 
 import pymc_dpsplit as dps
-from pymc_dpsplit.posterior.trace import members
+from pymc_dpsplit.posterior.trace import completed_draws, members
 from tests.support.exact_traces import exact_trace
 from tests.support.families import component_of, dataset_of, twin_of
 from tests.support.partitions import enumerate_partitions, exact_posterior
@@ -24,10 +24,10 @@ ROWS = dataset_of("Normal", "overlapping", 1)[: len(REFERENCE)]
 
 
 @cache
-def sampled() -> tuple[pm.Model, xr.DataTree]:
+def sampled(n_kept: int | None = None) -> tuple[pm.Model, xr.DataTree]:
     with pm.Model() as model:
         dps.DPMixture("x", ALPHA, component_of("Normal", 1), observed=ROWS[:, 0])
-    return model, exact_trace("Normal", ROWS, ALPHA, (8, 400), seed=3)
+    return model, exact_trace("Normal", ROWS, ALPHA, (8, 400), seed=3, n_kept=n_kept)
 
 
 def exact_description() -> dict[str, np.ndarray]:
@@ -49,16 +49,18 @@ def exact_description() -> dict[str, np.ndarray]:
     }
 
 
-def describe() -> Any:
-    model, idata = sampled()
+def describe(n_kept: int | None = None) -> Any:
+    model, idata = sampled(n_kept)
     return dps.describe_clusters(
         idata, REFERENCE, model=model, num_samples=None, ci_prob=0.5, random_seed=2
     )
 
 
 @pytest.mark.slow
-def test_description_is_exact() -> None:
-    found, exact = describe(), exact_description()
+@pytest.mark.parametrize("n_kept", [None, 1])
+def test_description_is_exact(n_kept: int | None) -> None:
+    # With one cluster recorded most draws are completed, given their labels.
+    found, exact = describe(n_kept), exact_description()
     for key in ("mu", "weight", "certainty"):
         assert mean_test(found.draws[key].to_numpy(), exact[key]) > LEVEL
     # Six standard errors of 3200 independent draws of a share.
@@ -84,4 +86,17 @@ def test_parameters_of_other_rows_are_caught(
 
     monkeypatch.setattr(members, "redraw", damaged)
     found, exact = describe().draws[seen_in], exact_description()[seen_in]
+    assert mean_test(found.to_numpy(), exact) < LEVEL
+
+
+@pytest.mark.slow
+@pytest.mark.control
+def test_draws_completed_from_other_labels_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = completed_draws.labels_of
+
+    def in_one_cluster(*arguments: Any) -> Any:
+        return xr.zeros_like(right(*arguments))
+
+    monkeypatch.setattr(completed_draws, "labels_of", in_one_cluster)
+    found, exact = describe(1).draws["mu"], exact_description()["mu"]
     assert mean_test(found.to_numpy(), exact) < LEVEL

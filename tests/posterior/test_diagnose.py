@@ -131,6 +131,12 @@ def test_clusters_left_out_are_counted(make_trace):
     assert f"Clusters left out: {n_over} of 4000 draws" in words(diagnose(idata))
     assert "give max_clusters=" in words(diagnose(idata))
     assert "left out" not in words(diagnose(make_trace(n_rows=30)))
+    dims = ("chain", "draw", "row")
+    idata["sample_stats"]["x_labels"] = xr.DataArray(np.zeros((4, 1000, 2), int), dims=dims)
+    assert "give max_clusters=" in words(diagnose(idata))  # the family may not be conjugate
+    flags = xr.DataArray(np.ones((4, 1000), bool), dims=dims[:2])
+    idata["sample_stats"]["x_is_conjugate"] = flags
+    assert "draw the clusters of these draws anew" in words(diagnose(idata))
 
 
 def test_divergences_are_counted(make_trace):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from pymc_dpsplit.posterior.trace.draws import atoms_of
+from pymc_dpsplit.posterior.trace.atoms import atoms_of
 from pymc_dpsplit.posterior.trace.groups import choose_mixture, group_of, mixture_names
 from pymc_dpsplit.posterior.trace.places import all_places, spread_places
 

@@ -9,7 +9,7 @@ from pymc_dpsplit.moves.partition_law import dirichlet_process
 from pymc_dpsplit.moves.sweep.density import log_density_alone
 from pymc_dpsplit.moves.sweep.redraw import redraw_labels
 from pymc_dpsplit.moves.target import Target
-from pymc_dpsplit.posterior.trace.draws import atoms_of
+from pymc_dpsplit.posterior.trace.atoms import atoms_of
 from pymc_dpsplit.posterior.trace.places import all_places
 from pymc_dpsplit.variables.log_density import log_mixture_density
 

@@ -111,8 +111,9 @@ def describe_clusters(
     would be those of a partition that is known.
 
     Labels of the trace are used if they are variables of the model; otherwise they are redrawn
-    given the weights and parameters of the draw, which is exact, see `sample_labels`.  Memory: 8
-    bytes for each draw, reference cluster and entry of a parameter.
+    given the weights and parameters of the draw, which is exact, see `sample_labels`.  Draws with
+    more clusters than were recorded are completed given stored labels, if the family is conjugate.
+    Memory: 8 bytes for each draw, reference cluster and entry of a parameter.
 
     References
     ----------

@@ -190,7 +190,7 @@ def diagnose(
         *(_partition_remarks(agreement) if not _are_apart(table) else []),
         *plan_remarks(stats, name),
         *_move_remarks(stats, name, is_apart=_are_apart(table)),
-        *_dropped_remarks(posterior, name),
+        *_dropped_remarks(posterior, stats, name),
         *_divergence_remarks(stats),
     ]
     if model is None and (agreement is None or probes is None) and n_draws >= LEAST_DRAWS:
@@ -363,17 +363,24 @@ def _move_remarks(stats: xr.Dataset, name: str, is_apart: bool) -> list[str]:
     return [f"Accepted: {' and '.join(said)}.{remedy}"]
 
 
-def _dropped_remarks(posterior: xr.Dataset, name: str) -> list[str]:
+def _dropped_remarks(posterior: xr.Dataset, stats: xr.Dataset, name: str) -> list[str]:
     """Count the draws with more occupied clusters than recorded rows."""
     n_clusters, n_rows = counts_of(posterior, name), kept_rows(posterior, name)
     n_over = int((n_clusters > n_rows).sum())
     if n_over == 0:
         return []
     most = int(n_clusters.max())
+    has_labels = any(f"{name}_labels" in group for group in (posterior, stats))
+    flag = stats.get(f"{name}_is_conjugate")
+    record = (
+        "functions that read the trace draw the clusters of these draws anew, given the labels"
+        if has_labels and flag is not None and bool(flag.all())
+        else f"the record of the smallest clusters is: give max_clusters={_rounded_up(1.2 * most)} "
+        "to DPMixture"
+    )
     return [
         f"Clusters left out: {n_over} of {n_clusters.size} draws have more clusters (up to {most}) "
-        f"than the {n_rows} rows kept; the chains are not affected, but the record of the smallest "
-        f"clusters is: give max_clusters={_rounded_up(1.2 * most)} to DPMixture."
+        f"than the {n_rows} rows kept; the chains are not affected, but {record}."
     ]
 
 

@@ -7,31 +7,16 @@ import numpy as np
 import xarray as xr
 from pymc.model import Model
 
+from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
 from pymc_dpsplit.data.sparse_rows import Rows
 from pymc_dpsplit.moves.partition_law import PartitionLaw
-from pymc_dpsplit.posterior.trace.declared import as_declared, as_floats, as_variable, kept_rows
+from pymc_dpsplit.posterior.trace.atoms import atoms_of
+from pymc_dpsplit.posterior.trace.completed_draws import Completion, with_recorded_labels
+from pymc_dpsplit.posterior.trace.declared import as_declared, as_variable, kept_rows
 from pymc_dpsplit.posterior.trace.groups import find_group
-from pymc_dpsplit.posterior.trace.recorded import counts_of, refuse_measure, refuse_weights
+from pymc_dpsplit.posterior.trace.recorded import counts_of, refuse_measure
 from pymc_dpsplit.variables import MixtureVariables, evaluator_of_draws
 from pymc_dpsplit.variables.conditioning import Conditioning
-from pymc_dpsplit.variables.log_density import kept_weights
-
-
-class Atoms(NamedTuple):
-    """The random measure of one draw, as the trace records it.
-
-    Attributes
-    ----------
-    weights : ndarray of float64, shape (K,)
-    remainder : float
-        Mass outside the atoms, including that of clusters that the trace does not record.
-    parameters : dict
-        Name to ndarray (K, ...).
-    """
-
-    weights: np.ndarray
-    remainder: float
-    parameters: dict[str, np.ndarray]
 
 
 class MixtureDraw(NamedTuple):
@@ -68,7 +53,7 @@ def draws_of(
     Parameters
     ----------
     posterior : Dataset
-        From `recorded_posterior` if draws with unrecorded clusters must be refused.
+        From `recorded_posterior` if draws with unrecorded clusters must be completed or refused.
     mixture : MixtureVariables
     model : pymc.Model
     places : iterable of tuple
@@ -87,50 +72,10 @@ def draws_of(
     posterior = as_declared(posterior, mixture, model)
     atoms = atoms_of(posterior, mixture.name, mixture.component.parameters, places)
     conditionings = conditionings_of(posterior, mixture, model, places)
-    for measure, conditioning in zip(atoms, conditionings, strict=True):
+    completion = Completion(posterior, mixture, kept_rows(posterior, mixture.name))
+    for place, measure, conditioning in zip(places, atoms, conditionings, strict=True):
         refuse_measure(*measure, mixture.name)
-        yield MixtureDraw(*measure, *conditioning)
-
-
-def atoms_of(
-    posterior: xr.Dataset,
-    name: str,
-    parameters: Iterable[str],
-    places: Iterable[tuple[int, ...]],
-) -> Iterator[Atoms]:
-    """Iterate over the random measures of draws, without a model.
-
-    Parameters
-    ----------
-    posterior : Dataset
-        With the variables of `DPMixture` or `finite_mixture`; weights of the latter sum to one.
-    name : str
-        Name of the mixture.
-    parameters : iterable of str
-        Names of the parameters of its component.
-    places : iterable of tuple
-        Indices of chain and draw of each draw.
-
-    Yields
-    ------
-    Atoms
-    """
-    keys = ["weights", *parameters]
-    is_infinite = f"{name}_new_weight" in posterior
-    if is_infinite:
-        keys += ["n_clusters", "new_weight"]
-    columns = {
-        key: as_floats(posterior[f"{name}_{key}"].transpose("chain", "draw", ...)) for key in keys
-    }
-    refuse_weights(columns["weights"], name)
-    for place in places:
-        drawn = {key: column[place] for key, column in columns.items()}
-        recorded = drawn.pop("weights")
-        n_clusters, left = len(recorded), 0.0
-        if is_infinite:
-            n_clusters, left = drawn.pop("n_clusters"), drawn.pop("new_weight")
-        weights, remainder = kept_weights(n_clusters, left, recorded)
-        yield Atoms(weights, remainder, {key: of[: len(weights)] for key, of in drawn.items()})
+        yield MixtureDraw(*completion.completed(place, measure, conditioning), *conditioning)
 
 
 def conditionings_of(
@@ -173,23 +118,25 @@ def has_dropped(posterior: xr.Dataset, name: str) -> bool:
 def recorded_posterior(
     idata: xr.DataTree, mixture: MixtureVariables, labels_suffice: bool = False
 ) -> xr.Dataset:
-    """Return the posterior group if it records all occupied clusters of a mixture.
+    """Return the posterior group if all occupied clusters of a mixture can be had from it.
 
     Parameters
     ----------
     idata : DataTree
     mixture : MixtureVariables
     labels_suffice : bool
-        Whether stored labels would do in place of the clusters, which the message then says.
+        Whether labels alone would do, also of a family that is not conjugate.
 
     Returns
     -------
     Dataset
+        With recorded labels if draws have more clusters than rows; `draws_of` then completes them.
 
     Raises
     ------
     ValueError
-        If a variable of the mixture is missing, or if draws have more clusters than rows.
+        If a variable of the mixture is missing, or if draws have more clusters than rows, and
+        either no labels or a family that is not conjugate.
     """
     name = mixture.name
     posterior = find_group(idata, "posterior")
@@ -203,10 +150,14 @@ def recorded_posterior(
     counts, kept = counts_of(posterior, name), kept_rows(posterior, name)
     kept = min(kept, mixture.max_clusters)
     dropped = int((counts > kept).sum())
-    if dropped:
-        remedy = ', or with pm.sample(dpsplit={"keep_labels": True})' if labels_suffice else ""
-        raise ValueError(
-            f"{dropped} draws of {name} have more clusters than the {kept} "
-            f"rows kept; sample with max_clusters={int(counts.max())} or more{remedy}."
-        )
-    return posterior
+    if not dropped:
+        return posterior
+    labelled = with_recorded_labels(posterior, idata, mixture)
+    if labelled is not None:
+        return labelled
+    use_labels = labels_suffice or not isinstance(mixture.component, NonconjugateFamily)
+    remedy = ', or with pm.sample(dpsplit={"keep_labels": True})' if use_labels else ""
+    raise ValueError(
+        f"{dropped} draws of {name} have more clusters than the {kept} "
+        f"rows kept; sample with max_clusters={int(counts.max())} or more{remedy}."
+    )
