@@ -51,9 +51,9 @@ class ComponentFamily(ListedNames, ABC):
         Hyperparameters on which the density of a row depends directly; may be set per instance.
         Methods read them from `hyperparameters`, see `components.fixed_hyperparameters`.  If one
         is a PyMC variable, the labels are a variable of the model too.
-    has_covariates : bool
-        Whether the density of a row depends on covariates of that row, so that it is undefined
-        for rows other than those observed; may be set per instance.
+    has_covariates, covariate_data : bool, SharedVariable or None
+        Whether the density of a row depends on covariates of that row, so that it is undefined for
+        other rows than the observed ones, and their ``pm.Data``; may be set per instance.
     parameters, graph_ndims : dict
         Number of axes of length D of each cluster parameter, and of those of `graph_parameters`.
     """
@@ -69,6 +69,7 @@ class ComponentFamily(ListedNames, ABC):
     examples: ClassVar[tuple[float, float]] = (0.0, 1.0)
     likelihood_arguments: tuple[str, ...] = ()
     has_covariates: bool = False
+    covariate_data: Any = None
     reads_sparse: ClassVar[bool] = False
     has_margins: ClassVar[bool] = True
     parameters: ClassVar[dict[str, int]]

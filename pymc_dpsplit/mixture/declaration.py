@@ -12,7 +12,6 @@ from pytensor.tensor.random.variable import shared_rng
 
 from pymc_dpsplit.components.arguments import shown
 from pymc_dpsplit.components.component_family import ComponentFamily
-from pymc_dpsplit.components.linear_regression.family import LinearRegression
 from pymc_dpsplit.components.unmoved_rows import what_no_step_moves
 from pymc_dpsplit.mixture.latent_shape import latent_shape
 from pymc_dpsplit.mixture.law_arguments import DeclaredLaw
@@ -90,7 +89,7 @@ def declare_mixture(
         law = law_of(model)
         hyperparameters = checked_hyperparameters(component, data.shape[1], model)
         needs_all = data.is_labelled or bool(rvs_in_graph(hyperparameters))
-        of_rows = component.covariate_data if isinstance(component, LinearRegression) else None
+        of_rows = component.covariate_data
         grows = (of_rows is not None or may_grow(observed)) and not data.is_labelled
         shape_of_items = n_items, data.shape[1]
         n_kept = checked_max_clusters(max_clusters, component, shape_of_items, needs_all, grows)

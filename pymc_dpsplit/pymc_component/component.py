@@ -48,8 +48,8 @@ class Component(NonconjugateFamily):
         Distribution of a row, such as ``pm.StudentT``; or a function that takes the arguments and
         covariates by name and returns an unnamed ``.dist()`` of the rows.
     covariates : dict, optional
-        Name to array-like (N, ...), one row per row of the data, passed to the function `dist`;
-        `predict` takes those of new rows.
+        Name to array-like or ``pm.Data`` (N, ...), one row per row of the data, passed to the
+        function `dist`; `predict` takes those of new rows, and `pm.set_data` replaces ``pm.Data``.
     **arguments
         Arguments of the distribution, of which at least one is an unnamed ``.dist()``.
 
@@ -144,6 +144,8 @@ class Component(NonconjugateFamily):
         self.parameters = dict.fromkeys(parts, 0)  # type: ignore[misc]
         self.graph_ndims = self.parameters  # type: ignore[misc]
         self.has_covariates = declaration.covariate_columns is not None
+        of_data = (getattr(of, "variable", None) for of in declaration.held.values())
+        self.covariate_data = next((of for of in of_data if of is not None), None)
         self._shapes = {name: part.shape for name, part in parts.items()}
         self._shapes |= {name: of.type.shape for name, of in declaration.shared.items()}
         self.likelihood_arguments = tuple(
@@ -177,6 +179,7 @@ class Component(NonconjugateFamily):
         """Return the component of rows with other covariates, and the same clusters."""
         other = copy.copy(self)
         other._declaration = self._declaration.with_covariates(covariates)
+        other.covariate_data = None
         other.graphs = copy.copy(self.graphs)
         other.graphs.declaration = other._declaration
         # Compiled functions read covariates with the rows; what was computed of rows is not kept.
@@ -213,12 +216,7 @@ class Component(NonconjugateFamily):
             )
         if self.is_discrete:
             refuse_where(lambda x: x != np.floor(x), rows, "give whole numbers")
-        columns = self._declaration.covariate_columns
-        if columns is not None and len(columns) != len(rows):
-            raise ValueError(
-                f"covariates have {len(columns)} rows, but observed has {len(rows)}; give one row "
-                "of covariates for each."
-            )
+        self._refuse_other_length(len(rows), "observed has")
         tried = self._made.get("tried", 0)
         if not tried:
             self._refuse_other_shapes(rows)
@@ -226,6 +224,20 @@ class Component(NonconjugateFamily):
         if np.isfinite(self._numbers).all() and tried < _MOST_TRIED:
             self._refuse_impossible(rows)
         return self
+
+    def arranged(self, rows: Any) -> Any:
+        """Return rows as kernels read them, if there are covariates for each."""
+        # Kernels would read beyond the end of covariates that pm.set_data made shorter.
+        self._refuse_other_length(rows.shape[0], "observed has")
+        return super().arranged(rows)
+
+    def _refuse_other_length(self, n_rows: int, what: str) -> None:
+        columns = self._declaration.covariate_columns
+        if columns is not None and len(columns) != n_rows:
+            raise ValueError(
+                f"covariates have {len(columns)} rows, but {what} {n_rows}; give one row of "
+                "covariates for each."
+            )
 
     def warning_for(self, rows: np.ndarray) -> str | None:
         return fault_of_ties(self._declaration.label, self._declaration.own, rows)
@@ -357,7 +369,8 @@ class Component(NonconjugateFamily):
             and at least 512.
         """
         shared = flat(list(values.values()))
-        key = _digest_of(rows), shared.tobytes()
+        columns = self._declaration.covariate_columns
+        key = _digest_of(rows), shared.tobytes(), b"" if columns is None else _digest_of(columns)
         if self._made.get("marginal", (None,))[0] != key:
             fitting = int(_MOST_EVALUATIONS / len(rows))
             n_nodes = min(_MOST_NODES, max(_LEAST_NODES, fitting))
@@ -382,12 +395,8 @@ class Component(NonconjugateFamily):
         parameters: Mapping[str, np.ndarray],
         labels: np.ndarray,
     ) -> np.ndarray:
+        self._refuse_other_length(len(labels), "the rows to be drawn are")
         columns = self._declaration.covariate_columns
-        if columns is not None and len(columns) != len(labels):
-            raise ValueError(
-                f"covariates have {len(columns)} rows, but {len(labels)} rows are to be drawn; "
-                "give one row of covariates for each."
-            )
         thetas = self._any.pack(parameters, self._numbers)
         drawn: Any = None
         for k in np.unique(labels):

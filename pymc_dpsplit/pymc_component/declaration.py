@@ -20,6 +20,7 @@ from pytensor.graph.traversal import ancestors, graph_inputs
 from pytensor.tensor.sharedvar import TensorSharedVariable
 
 from pymc_dpsplit.components.arguments import as_floats, shown
+from pymc_dpsplit.pymc_component.covariates import Held, hold, present, shape_of_rows
 
 # Arguments of pm.CustomDist that are not parameters of the distribution.
 _OF_CUSTOM = ("logp", "random", "dist", "logcdf", "support_point", "signature", "ndim_supp")
@@ -45,8 +46,8 @@ class Declaration:
         Name of each cluster parameter to its distribution.
     shared : dict
         Name of each value that all clusters share to the input that replaces it in graphs.
-    covariates : dict
-        Name to ndarray of float64 (N, ...).
+    held : dict
+        Name of each covariate to ndarray of float64 (N, ...), or the reader of its ``pm.Data``.
     """
 
     make: Callable[..., Any]
@@ -54,14 +55,25 @@ class Declaration:
     arguments: tuple[str, ...]
     own: dict[str, Any]
     shared: dict[str, Any]
-    covariates: dict[str, np.ndarray]
+    held: dict[str, Held]
+
+    @property
+    def covariates(self) -> dict[str, np.ndarray]:
+        """Return the present covariates, name to ndarray of float64 (N, ...)."""
+        return present(self.held)
 
     @property
     def covariate_columns(self) -> np.ndarray | None:
         """Return all covariates in one array (N, C), or None if there are none."""
-        if not self.covariates:
+        if not self.held:
             return None
-        columns = [value.reshape(len(value), -1) for value in self.covariates.values()]
+        covariates = self.covariates
+        columns = [value.reshape(len(value), -1) for value in covariates.values()]
+        if len({len(value) for value in columns}) > 1:
+            lengths = ", ".join(f"{name} {len(value)}" for name, value in covariates.items())
+            raise ValueError(
+                f"covariates differ in their number of rows ({lengths}); give the same."
+            )
         return np.ascontiguousarray(np.concatenate(columns, axis=1))
 
     def with_covariates(self, covariates: Any) -> "Declaration":
@@ -72,17 +84,17 @@ class Declaration:
                 f"covariates are {sorted(covariates or ())}, but the component was declared with "
                 f"{sorted(self.covariates)}; give a dict of these."
             )
-        other = {name: _checked_covariate(name, covariates[name]) for name in self.covariates}
+        known = self.covariates
+        other = present({name: hold(name, covariates[name]) for name in known})
         lengths = {len(value) for value in other.values()}
         for name, value in other.items():
-            wanted = self.covariates[name].shape[1:]
+            wanted = known[name].shape[1:]
             if value.shape[1:] != wanted or len(lengths) > 1:
-                shape = ", ".join(["M", *map(str, wanted)]) + "," * (not wanted)
                 raise ValueError(
-                    f"covariate {name} has shape {value.shape}; give shape ({shape}), with the "
-                    "same M for all covariates."
+                    f"covariate {name} has shape {value.shape}; give shape "
+                    f"{shape_of_rows('M', wanted)}, with the same M for all covariates."
                 )
-        return replace(self, covariates=other)
+        return replace(self, held=dict(other))
 
 
 def declare(
@@ -122,7 +134,7 @@ def declare(
         raise ValueError(_none_of_its_own(label, arguments))
     shared = {name: _stand_in(name, value, arguments) for name, value in given.items()}
     own = {name: _replaced(rv, given, shared) for name, rv in own.items()}
-    rows = {name: _checked_covariate(name, value) for name, value in (covariates or {}).items()}
+    rows = {name: hold(name, value) for name, value in (covariates or {}).items()}
     if twice := sorted(set(rows) & set(arguments)):
         raise ValueError(
             f"{twice[0]} is given as an argument and among the covariates; leave one of them out."
@@ -261,12 +273,3 @@ def _none_of_its_own(label: str, arguments: Mapping[str, Any]) -> str:
         f"no argument of {label} differs by cluster; give at least one as an unnamed .dist(), "
         "such as mu=pm.Normal.dist(0, 10)."
     )
-
-
-def _checked_covariate(name: str, value: Any) -> np.ndarray:
-    array = as_floats(name, value)
-    if not array.ndim:
-        raise ValueError(
-            f"covariate {name} is a single number; give an array, a row for each row of the data."
-        )
-    return array

@@ -19,6 +19,7 @@ from pytensor.graph.traversal import graph_inputs
 from pytensor.tensor.shape import specify_shape
 
 from pymc_dpsplit.components.arguments import shown
+from pymc_dpsplit.pymc_component.covariates import CovariateVariable
 from pymc_dpsplit.pymc_component.declaration import Declaration
 
 
@@ -325,7 +326,10 @@ class Graphs:
         mapping: dict[Any, Any] = {of: pt.as_tensor(named[name]) for name, of in self._own.items()}
         mapping[one] = rows[:, None]
         for name, of in covariates.items():
-            mapping[of] = pt.constant(self.declaration.covariates[name][:, None])
+            held = self.declaration.held[name]
+            # As a variable, so that the density follows pm.set_data.
+            own = held.variable if isinstance(held, CovariateVariable) else held
+            mapping[of] = pt.as_tensor(own).astype("float64")[:, None]
         return self._with_values(vectorize_graph(density, mapping), values)
 
     def _with_values(self, graph: Any, values: Mapping[str, Any]) -> Any:

@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 import pymc as pm
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
 import pymc_dpsplit as dps
+from pymc_dpsplit.pymc_component.covariates import CovariateVariable, hold
 
 _SAMPLING: dict[str, Any] = {
     "draws": 20, "tune": 20, "chains": 1, "cores": 1, "random_seed": 1, "progressbar": False,
@@ -54,17 +55,28 @@ def test_predictions_average_draws_and_new_clusters(sampled: tuple[Any, pm.Model
 X = np.linspace(0.0, 1.0, len(Y))
 
 
+def regression(x: Any, y: Any) -> None:
+    """Declare a mixture of slopes, with the errors of a known standard deviation."""
+    component = dps.Component(
+        lambda slope, x: pm.Normal.dist(slope * x, 0.5),
+        slope=pm.Normal.dist(0.0, 2.0),
+        covariates={"x": x},
+    )
+    dps.DPMixture("x", 1.0, component, observed=y)
+
+
 @pytest.fixture(scope="module")
 def regressed() -> tuple[Any, pm.Model]:
-    """A mixture of slopes, with the errors of a known standard deviation."""
     with pm.Model() as model:
-        component = dps.Component(
-            lambda slope, x: pm.Normal.dist(slope * x, 0.5),
-            slope=pm.Normal.dist(0.0, 2.0),
-            covariates={"x": X},
-        )
-        dps.DPMixture("x", 1.0, component, observed=Y)
+        regression(X, Y)
         return pm.sample(**_SAMPLING), model
+
+
+def with_data() -> pm.Model:
+    """The same model, with covariates and observations that may be set."""
+    with pm.Model() as model:
+        regression(pm.Data("at", X), pm.Data("y", Y))
+    return model
 
 
 def test_rows_are_predicted_given_their_covariates(regressed: tuple[Any, pm.Model]) -> None:
@@ -129,3 +141,72 @@ def test_rows_without_covariates_are_refused(regressed: tuple[Any, pm.Model]) ->
 def test_find_map_refuses_what_it_cannot_integrate(sampled: tuple[Any, pm.Model]) -> None:
     with pytest.raises(ValueError, match="whose parameters cannot be integrated out"):
         dps.find_map(sampled[1])
+
+
+@pytest.mark.slow
+def test_data_as_covariates_give_the_same_draws(regressed: tuple[Any, pm.Model]) -> None:
+    with with_data():
+        found = pm.sample(**_SAMPLING)
+    for name in ("x_slope", "x_weights"):
+        assert_array_equal(found["posterior"][name], regressed[0]["posterior"][name])
+    assert_array_equal(found["constant_data"]["at"], X)
+
+
+def spread_at_zero(idata: Any, n_new: int) -> float:
+    """Standard deviation of responses drawn after all covariates are set to zero."""
+    with with_data():
+        pm.set_data({"at": np.zeros(n_new)})
+        drawn = pm.sample_posterior_predictive(
+            idata, var_names=["x"], random_seed=1, progressbar=False
+        )
+    y = drawn["posterior_predictive"]["x"]
+    assert y.shape == (1, 20, n_new)
+    return float(y.std())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_new", [3, len(Y), 30])
+def test_responses_are_drawn_for_data_that_are_set(
+    n_new: int, regressed: tuple[Any, pm.Model]
+) -> None:
+    assert spread_at_zero(regressed[0], n_new) == pytest.approx(0.5, rel=0.25)
+
+
+@pytest.mark.slow
+@pytest.mark.control
+def test_responses_to_the_first_covariates_are_caught(
+    monkeypatch: pytest.MonkeyPatch, regressed: tuple[Any, pm.Model]
+) -> None:
+    monkeypatch.setattr(CovariateVariable, "now", lambda self: self._array)
+    assert spread_at_zero(regressed[0], len(Y)) > 1.0
+
+
+@pytest.mark.slow
+def test_density_is_that_of_data_that_are_set(regressed: tuple[Any, pm.Model]) -> None:
+    idata, model = regressed
+    other = with_data()
+    kept: dict[str, Any] = {"extend_inferencedata": False, "progressbar": False}
+    with other:
+        pm.set_data({"at": X[::-1].copy(), "y": Y[::-1].copy()})
+        found = pm.compute_log_likelihood(idata, **kept)
+    with model:
+        wanted = pm.compute_log_likelihood(idata, **kept)
+    assert_allclose(found["x"], wanted["x"][..., ::-1])
+    with other:
+        pm.set_data({"at": X[:3]})
+        with pytest.raises(ValueError, match="covariates have 3 rows, but observed has 10"):
+            pm.compute_log_likelihood(idata, **kept)
+
+
+def test_other_covariates_in_data_are_refused() -> None:
+    with pm.Model():
+        x = pm.Data("x", np.zeros((4, 2)))
+        held = hold("x", x)
+        assert isinstance(held, CovariateVariable)
+        pm.set_data({"x": np.ones((3, 2))})
+        assert_array_equal(held.now(), np.ones((3, 2)))
+        pm.set_data({"x": np.ones((3, 1))})
+        with pytest.raises(ValueError, match=r"covariate x has shape \(3, 1\) in its pm.Data"):
+            held.now()
+        with pytest.raises(ValueError, match="covariate x is an expression of variables; give an"):
+            hold("x", 2 * x)
