@@ -31,7 +31,7 @@ def sampled(n_kept: int | None = None) -> tuple[pm.Model, xr.DataTree]:
 
 
 def exact_description() -> dict[str, np.ndarray]:
-    """Posterior means: of mu, weight and certainty (R,), and of the membership (N, R)."""
+    """Posterior means: of mu by observations, weight and certainty (R,), and of membership."""
     twin, n_obs, names = twin_of("Normal", 1), len(ROWS), np.unique(REFERENCE)
     law, partitions = exact_posterior(twin, ROWS, ALPHA), enumerate_partitions(n_obs)
     mu = np.zeros(n_obs)
@@ -49,10 +49,30 @@ def exact_description() -> dict[str, np.ndarray]:
     }
 
 
-def describe(n_kept: int | None = None) -> Any:
+def exact_mu_of_clusters() -> np.ndarray:
+    """Posterior means (R,) of mu of the block with the most observations in common."""
+    twin, names = twin_of("Normal", 1), np.unique(REFERENCE)
+    law, partitions = exact_posterior(twin, ROWS, ALPHA), enumerate_partitions(len(ROWS))
+    found = np.zeros(len(names))
+    for p, labels in zip(law, partitions, strict=True):
+        blocks = [labels == k for k in range(labels.max() + 1)]
+        means = np.array([twin.posterior(ROWS[block])[0] for block in blocks])
+        for j, r in enumerate(names):
+            common = np.array([(REFERENCE[block] == r).sum() for block in blocks])
+            found[j] += p * means[common == common.max()].mean()
+    return found
+
+
+def describe(n_kept: int | None = None, parameters_of: str = "observations") -> Any:
     model, idata = sampled(n_kept)
     return dps.describe_clusters(
-        idata, REFERENCE, model=model, num_samples=None, ci_prob=0.5, random_seed=2
+        idata,
+        REFERENCE,
+        model=model,
+        parameters_of=parameters_of,
+        num_samples=None,
+        ci_prob=0.5,
+        random_seed=2,
     )
 
 
@@ -68,6 +88,14 @@ def test_description_is_exact(n_kept: int | None) -> None:
     np.testing.assert_allclose(found.membership.sum("x_reference_cluster"), 1.0)
     # The data are such that the partition is uncertain: a description of the modes alone is wrong.
     assert exact["membership"].max() < 0.95
+
+
+@pytest.mark.slow
+def test_parameters_of_clusters_are_exact() -> None:
+    found, exact = describe(parameters_of="cluster").draws["mu"], exact_mu_of_clusters()
+    assert mean_test(found.to_numpy(), exact) > LEVEL
+    # Averages over observations are something else.
+    assert mean_test(found.to_numpy(), exact_description()["mu"]) < LEVEL
 
 
 @pytest.mark.slow

@@ -63,14 +63,19 @@ def test_renumbering_the_clusters_of_a_draw_changes_nothing(rng):
     labels, reference = rng.integers(0, 4, 12), reference_of(rng.integers(0, 3, 12), "row", None)
     weights, mu = rng.dirichlet(np.ones(5)), rng.normal(size=(5, 2))
     order = rng.permutation(5)
-    found = quantities_of(weights, {"mu": mu}, counts_shared(labels, 5, reference))
+    counts = counts_shared(labels, 5, reference)
     moved = counts_shared(np.argsort(order)[labels], 5, reference)
-    again = quantities_of(weights[order], {"mu": mu[order]}, moved)
-    for key, values in found.items():
-        np.testing.assert_allclose(again[key], values)
-    rows = mu[labels]
-    expected = [rows[reference.labels == r].mean(0) for r in range(3)]
-    np.testing.assert_allclose(found["mu"], expected)
+    drawn = {}
+    for of_cluster in (False, True):
+        found = quantities_of(weights, {"mu": mu}, counts, of_cluster=of_cluster)
+        again = quantities_of(weights[order], {"mu": mu[order]}, moved, of_cluster=of_cluster)
+        for key, values in found.items():
+            np.testing.assert_allclose(again[key], values)
+        drawn[of_cluster] = found["mu"]
+    of_observations = [labels[reference.labels == r] for r in range(3)]
+    np.testing.assert_allclose(drawn[False], [mu[of].mean(0) for of in of_observations])
+    sizes = [np.bincount(of, minlength=5) for of in of_observations]
+    np.testing.assert_allclose(drawn[True], [mu[of == of.max()].mean(0) for of in sizes])
 
 
 def test_quantities_have_names_and_coordinates(described):
@@ -138,6 +143,7 @@ def test_labels_of_the_trace_are_used_where_it_has_them():
         ({"partition": [0.5] * 6}, "partition has shape .* give one integer for each"),
         ({"num_samples": 0}, "num_samples=0 is out of range; give an integer of at least 1"),
         ({"ci_prob": 1.0}, "ci_prob=1.0 must lie between 0 and 1"),
+        ({"parameters_of": "rows"}, "parameters_of='rows' is unknown; give 'cluster' or 'obs"),
         ({"var_name": "y"}, "var_name='y' names no mixture of the model"),
     ],
 )

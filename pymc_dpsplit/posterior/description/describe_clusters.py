@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 from pymc.model import Model
 
-from pymc_dpsplit.components.arguments import generator_of
+from pymc_dpsplit.components.arguments import generator_of, shown
 from pymc_dpsplit.posterior.description.cluster_description import ClusterDescription
 from pymc_dpsplit.posterior.partitions.reference import (
     Reference,
@@ -30,6 +30,8 @@ from pymc_dpsplit.variables import MixtureVariables
 
 # Names of quantities that every description has.
 _OWN = ("size", "weight", "certainty")
+# What the parameters of a reference cluster may be taken from.
+_CLUSTER, _OBSERVATIONS = "cluster", "observations"
 
 
 def describe_clusters(
@@ -38,19 +40,17 @@ def describe_clusters(
     *,
     model: Model | None = None,
     var_name: str | None = None,
+    parameters_of: str = _CLUSTER,
     ci_prob: float | None = None,
     num_samples: int | None = 1000,
     random_seed: Any = None,
 ) -> ClusterDescription:
-    r"""Describe the clusters of a reference partition by averages over their observations.
+    r"""Describe the clusters of a reference partition: size, weight, parameters with intervals.
 
-    In each draw :math:`s`, observation :math:`i` has the parameters
-    :math:`\theta^{(s)}_{z_i^{(s)}}` of the cluster that it belongs to in this draw.  The parameter
-    of reference cluster :math:`r`, of the set :math:`C_r` of observations, is the average
-    :math:`|C_r|^{-1} \sum_{i \in C_r} \theta^{(s)}_{z_i^{(s)}}` [1]_ [2]_.  Renumbering the
-    clusters of a draw does not change it, so there is no label switching, and nothing is matched.
-    The result contains its posterior mean, standard deviation and interval over the draws, which
-    include the uncertainty of the partition.
+    In each draw a reference cluster gets the parameters of the cluster of this draw that has the
+    most observations in common with it.  Renumbering the clusters of a draw does not change this,
+    so there is no label switching.  The result contains posterior mean, standard deviation and
+    interval over the draws, which include the uncertainty of the partition.
 
     Parameters
     ----------
@@ -63,6 +63,12 @@ def describe_clusters(
         The sampled model, by default that of the context.
     var_name : str, optional
         Name of the mixture; required if the model has several.
+    parameters_of : {"cluster", "observations"}
+        ``"cluster"``: parameters as above; if several clusters of a draw have equally many
+        observations in common with the reference cluster, their average.
+        ``"observations"``: the average over the observations of the reference cluster of the
+        parameters of the cluster that each belongs to in the draw,
+        :math:`|C_r|^{-1} \sum_{i \in C_r} \theta^{(s)}_{z_i^{(s)}}` [1]_ [2]_.
     ci_prob : float, optional
         Probability of the equal-tailed intervals; by default that of ArviZ,
         ``rcParams["stats.ci_prob"]``.
@@ -90,7 +96,7 @@ def describe_clusters(
             Average over the observations of the reference cluster of their ``membership`` in it;
             1 if in no draw they share a cluster with others.
         parameters of the component
-            Under their names, such as ``mu``; the averages above.  If columns of strings have
+            Under their names, such as ``mu``; see `parameters_of`.  If columns of strings have
             different categories, a coordinate such as ``category_p_category_name`` names them.
 
         ``membership``, over observations and reference clusters, is the probability that an
@@ -105,10 +111,12 @@ def describe_clusters(
 
     Notes
     -----
-    Where a reference cluster is certain, its averages are the parameters of one cluster of each
-    draw.  Where it is not, they lie between those of the clusters that its observations belong to:
-    see ``certainty``.  They are not the posterior given the reference partition, whose intervals
-    would be those of a partition that is known.
+    Where all observations of a reference cluster belong to it with certainty, the two kinds of
+    parameters are equal.  Where some belong to another cluster in part of the draws, averages over
+    observations lie between the parameters of both, and their intervals are narrow around that
+    value: they describe the observations, not a cluster.  Where ``certainty`` is low no cluster of
+    the draws corresponds to the reference cluster.  Neither kind is the posterior given the
+    reference partition, whose intervals would be those of a partition that is known.
 
     Labels of the trace are used if they are variables of the model; otherwise they are redrawn
     given the weights and parameters of the draw, which is exact, see `sample_labels`.  Draws with
@@ -144,6 +152,11 @@ def describe_clusters(
     ci_prob = azb.rcParams["stats.ci_prob"] if ci_prob is None else ci_prob
     if not 0 < ci_prob < 1:
         raise ValueError(f"ci_prob={ci_prob} must lie between 0 and 1.")
+    if parameters_of not in (_CLUSTER, _OBSERVATIONS):
+        raise ValueError(
+            f"parameters_of={shown(parameters_of)} is unknown; give {_CLUSTER!r} or "
+            f"{_OBSERVATIONS!r}."
+        )
     recorded = recorded_posterior(idata, mixture)
     chosen = spread_within_chains(recorded, num_samples)
     posterior = recorded.isel(draw=chosen)
@@ -152,7 +165,8 @@ def describe_clusters(
     refuse_other_data(idata, mixture)
     kept = recorded_labels(idata, mixture)
     kept = None if kept is None else kept[:, chosen]
-    drawn, membership = _averages(posterior, mixture, model, reference, kept, rng)
+    form = parameters_of == _CLUSTER
+    drawn, membership = _quantities(posterior, mixture, model, reference, kept, form, rng)
     cluster = f"{mixture.name}_reference_cluster"
     coords = {cluster: reference.names} | ({} if coord is None else {dim: coord})
     named = _named(drawn, as_declared(posterior, mixture, model), mixture, cluster)
@@ -166,12 +180,13 @@ def describe_clusters(
     )
 
 
-def _averages(
+def _quantities(
     posterior: xr.Dataset,
     mixture: MixtureVariables,
     model: Model,
     reference: Reference,
     kept: np.ndarray | None,
+    of_cluster: bool,
     rng: np.random.Generator,
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """Return the quantities (chain, draw, R, ...) of each draw, and the membership (N, R)."""
@@ -187,16 +202,21 @@ def _averages(
         counts = counts_shared(labels, len(draw.weights), reference)
         membership += shares_of(counts)[labels]
         parameters = {_public(key, mixture.name): of for key, of in draw.parameters.items()}
-        for key, values in quantities_of(draw.weights, parameters, counts).items():
+        found_here = quantities_of(draw.weights, parameters, counts, of_cluster=of_cluster)
+        for key, values in found_here.items():
             out = found.setdefault(key, np.empty((*shape, *values.shape)))
             out[place] = values
     return found, membership / len(places)
 
 
 def quantities_of(
-    weights: np.ndarray, parameters: dict[str, np.ndarray], counts: np.ndarray
+    weights: np.ndarray,
+    parameters: dict[str, np.ndarray],
+    counts: np.ndarray,
+    *,
+    of_cluster: bool,
 ) -> dict[str, np.ndarray]:
-    """Return the weight, certainty and average parameters of reference clusters in one draw.
+    """Return the weight, certainty and parameters of reference clusters in one draw.
 
     Parameters
     ----------
@@ -205,6 +225,9 @@ def quantities_of(
         Name to ndarray (A, ...).
     counts : ndarray of int, shape (A, R)
         Observations that each atom and each reference cluster have in common.
+    of_cluster : bool
+        Whether parameters are those of the atom with the most observations in common; otherwise
+        they are averages over the observations.
 
     Returns
     -------
@@ -212,7 +235,9 @@ def quantities_of(
         Name to ndarray (R, ...).
     """
     shares, portions = shares_of(counts), shares_of(counts.T)
-    averages = {key: np.tensordot(portions, of, axes=1) for key, of in parameters.items()}
+    # Ties share, as the order of the atoms means nothing.
+    used = shares_of((counts == counts.max(0)).T) if of_cluster else portions
+    averages = {key: np.tensordot(used, of, axes=1) for key, of in parameters.items()}
     return {"weight": weights @ shares, "certainty": (portions * shares.T).sum(1), **averages}
 
 
