@@ -17,6 +17,10 @@ from pymc_dpsplit.components.categorical import Categorical
 from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.components.diag_normal import DiagNormal
 from pymc_dpsplit.components.fixed_hyperparameters import with_values
+from pymc_dpsplit.components.linear_regression.family import LinearRegression
+from pymc_dpsplit.components.multinomial import Multinomial
+from pymc_dpsplit.components.mv_normal.family import MvNormal
+from pymc_dpsplit.components.mv_normal_known_cov import MvNormalKnownCov
 from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
 from pymc_dpsplit.components.normal_known_sigma import NormalKnownSigma
 from pymc_dpsplit.components.parameter_laws import BetaLaw, GammaLaw
@@ -28,6 +32,7 @@ from pymc_dpsplit.pymc_component.unconstrained import (
     POSITIVE,
     PROBABILITY,
     REAL,
+    Covariances,
     Scale,
     Simplexes,
 )
@@ -48,19 +53,23 @@ def scales_of(family: ComponentFamily, n_categories: Any = ()) -> dict[str, Scal
     ----------
     family : ComponentFamily
     n_categories : sequence of int
-        Number of categories of each column of a `Categorical`.
+        Number of categories of each column of a `Categorical`, or of a `Multinomial`.
 
     Returns
     -------
     dict or None
-        None if the density of a row has no graph here, as for families of covariance matrices.
+        None if the density of a row has no graph here.
     """
     of = plain(family)
     if isinstance(of, DiagNormal | SphericalNormal):
         return {"mu": REAL, "sigma": POSITIVE}
-    if isinstance(of, NormalKnownSigma):
+    if isinstance(of, NormalKnownSigma | MvNormalKnownCov):
         return {"mu": REAL}
-    if isinstance(of, Categorical):
+    if isinstance(of, LinearRegression):
+        return {"beta": REAL, "sigma": POSITIVE}
+    if isinstance(of, MvNormal):
+        return {"mu": REAL, "cov": Covariances()}
+    if isinstance(of, Categorical | Multinomial):
         scale: Scale | None = Simplexes(tuple(map(int, n_categories)))
     elif isinstance(of, OneParameterByColumn):
         scale = _OF_LAW.get(type(of.law))
@@ -69,7 +78,7 @@ def scales_of(family: ComponentFamily, n_categories: Any = ()) -> dict[str, Scal
     return None if scale is None else dict.fromkeys(family.parameters, scale)
 
 
-def counts_in(family: ComponentFamily, table: Any) -> tuple[int, ...]:
+def counts_in(family: ComponentFamily, table: Any, width: int) -> tuple[int, ...]:
     """Return the number of categories of each column, () for families without categories.
 
     Parameters
@@ -77,8 +86,12 @@ def counts_in(family: ComponentFamily, table: Any) -> tuple[int, ...]:
     family : ComponentFamily
     table : ndarray (D, C) or (C,), optional
         Not 0 where a column has a category; by default the numbers are those of the data.
+    width : int
+        Number of columns of the part, which are the categories of a `Multinomial`.
     """
     of = plain(family)
+    if isinstance(of, Multinomial):
+        return (width,)
     if not isinstance(of, Categorical):
         return ()
     if table is None:
@@ -158,8 +171,10 @@ class FreePart:
             pairs = {graphs.theta: free, graphs.shared: _joined(values)}
             return graph_replace([graphs.log_prior()], pairs, strict=False)[0]
         total = self.part.family.log_base(self._symbolic(free), values, pt)[0]
-        pieces = zip(self._scales.values(), self._pieces(free), strict=True)
-        return total + sum(scale.log_jacobian(piece) for scale, piece in pieces)
+        pieces = zip(self._scales.items(), self._pieces(free), strict=True)
+        return total + sum(
+            scale.log_jacobian(piece, self._shapes[name]) for (name, scale), piece in pieces
+        )
 
     def log_density(self, block: Any, free: Any, values: Values) -> Any:
         """Return the log density (n,) of symbolic columns (D, n) of rows at one cluster."""
@@ -180,11 +195,11 @@ class FreePart:
         return [free[stop - size : stop] for size, stop in zip(self._sizes, stops, strict=True)]
 
     def _symbolic(self, free: Any) -> dict[str, Any]:
-        """Return the symbolic parameters (1, ...) of one cluster."""
-        return {
-            name: scale.graph(piece, self._shapes[name])
-            for (name, scale), piece in zip(self._scales.items(), self._pieces(free), strict=True)
-        }
+        """Return the symbolic parameters (1, ...) of one cluster, as the graphs read them."""
+        found: dict[str, Any] = {}
+        for (name, scale), piece in zip(self._scales.items(), self._pieces(free), strict=True):
+            found |= scale.graph_parameters(name, piece, self._shapes[name])
+        return found
 
 
 def _log_density_of_codes(block: Any, parameters: Values) -> Any:

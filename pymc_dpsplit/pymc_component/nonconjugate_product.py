@@ -18,6 +18,7 @@ from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
 from pymc_dpsplit.components.parts import Part
 from pymc_dpsplit.components.product import Product
 from pymc_dpsplit.data.blocks import column_centres, count_where
+from pymc_dpsplit.data.fixed_rows import read_only
 from pymc_dpsplit.moves.sweep.density import log_prior_predictive
 from pymc_dpsplit.pymc_component.compiled import (
     N_PILOTS,
@@ -140,10 +141,14 @@ class NonconjugateProduct(Product, NonconjugateFamily):
         assert isinstance(suited, NonconjugateProduct)
         return suited
 
+    def arranged(self, rows: np.ndarray) -> np.ndarray:
+        # Graphs read all columns from one array, also those of families whose kernels do not.
+        return read_only(self._known_order.inward(rows))
+
     def _free_parts(self, values: Mapping[str, np.ndarray]) -> Present:
         """Return the parts that have hyperparameters, and these."""
         return [
-            (FreePart(part, counts_in(part.family, _weights_in(part.family, own))), own)
+            (FreePart(part, counts_in(part.family, _weights_in(part.family, own), part.width)), own)
             for part, own in self._present(values, "hyperparameter_ndims", 0)
         ]
 
@@ -166,7 +171,7 @@ class NonconjugateProduct(Product, NonconjugateFamily):
         for part in self._parts(len(shift)):
             if not part.width:  # left out by `of_features`
                 continue
-            free = FreePart(part, counts_in(part.family, None))
+            free = FreePart(part, counts_in(part.family, None, part.width))
             stop = start + free.n_parameters
             named |= part.named(free.named(params[:, start:stop]))
             start = stop
@@ -177,7 +182,7 @@ class NonconjugateProduct(Product, NonconjugateFamily):
         for part, own in self._present(parameters, "parameters", 1):
             (first, *_) = own.values()
             table = first[0] if len(first) else None
-            columns.append(FreePart(part, counts_in(part.family, table)).free(own))
+            columns.append(FreePart(part, counts_in(part.family, table, part.width)).free(own))
         return np.column_stack([np.zeros(len(columns[0])), *columns])
 
     def log_prior_predictive(

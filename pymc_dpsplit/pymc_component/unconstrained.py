@@ -32,8 +32,11 @@ class Scale(Protocol):
     def graph(self, free: Any, shape: Shape) -> Any:
         """Return the value (1, *shape) of a symbolic vector (P,)."""
 
-    def log_jacobian(self, free: Any) -> Any:
+    def log_jacobian(self, free: Any, shape: Shape) -> Any:
         """Return the log of the absolute Jacobian of the value at a symbolic vector (P,)."""
+
+    def graph_parameters(self, name: str, free: Any, shape: Shape) -> dict[str, Any]:
+        """Return what families read of the value (1, ...) named `name` at a symbolic vector."""
 
 
 class Elementwise(NamedTuple):
@@ -66,8 +69,11 @@ class Elementwise(NamedTuple):
     def graph(self, free: Any, shape: Shape) -> Any:
         return self.symbolic(free.reshape((1, *shape)))
 
-    def log_jacobian(self, free: Any) -> Any:
+    def log_jacobian(self, free: Any, shape: Shape) -> Any:
         return self.log_derivative(free).sum()
+
+    def graph_parameters(self, name: str, free: Any, shape: Shape) -> dict[str, Any]:
+        return {name: self.graph(free, shape)}
 
 
 def _size(shape: Shape) -> int:
@@ -161,6 +167,62 @@ class Simplexes:
         p = pt.where(is_there, pt.maximum(pt.exp(log_p), TINY), 0.0)
         return p.reshape((1, *shape))
 
-    def log_jacobian(self, free: Any) -> Any:
-        log_p, is_there = self._log_p(free, max(self.counts))
+    def log_jacobian(self, free: Any, shape: Shape) -> Any:
+        log_p, is_there = self._log_p(free, shape[-1])
         return np.log(self.counts).sum() + pt.where(is_there, log_p, 0.0).sum()
+
+    def graph_parameters(self, name: str, free: Any, shape: Shape) -> dict[str, Any]:
+        return {name: self.graph(free, shape)}
+
+
+class Covariances:
+    """Scale of covariance matrices: the inverse of the lower Cholesky factor, row by row.
+
+    Its diagonal elements are on the log scale.
+    """
+
+    def n_free(self, shape: Shape) -> int:
+        return shape[0] * (shape[0] + 1) // 2
+
+    def free(self, values: np.ndarray) -> np.ndarray:
+        d = values.shape[-1]
+        whitening = np.linalg.inv(np.linalg.cholesky(values))
+        diagonal = np.arange(d)
+        whitening[:, diagonal, diagonal] = np.log(whitening[:, diagonal, diagonal])
+        found: np.ndarray = whitening[:, *np.tril_indices(d)]
+        return found
+
+    def values(self, free: np.ndarray, shape: Shape) -> np.ndarray:
+        d, diagonal = shape[0], np.arange(shape[0])
+        whitening = np.zeros((len(free), d, d))
+        whitening[:, *np.tril_indices(d)] = free
+        whitening[:, diagonal, diagonal] = _positive(whitening[:, diagonal, diagonal])
+        root = np.linalg.inv(whitening)
+        found: np.ndarray = root @ root.transpose(0, 2, 1)
+        return found
+
+    def _whitening(self, free: Any, d: int) -> tuple[Any, Any]:
+        """Return the symbolic factor (D, D), and the logs (D,) of its diagonal."""
+        rows, columns = np.tril_indices(d)
+        places = np.full((d, d), len(rows))
+        places[rows, columns] = np.arange(len(rows))
+        laid = pt.concatenate([free, pt.zeros(1)])[places.ravel()].reshape((d, d))
+        logs = free[places.diagonal().copy()]
+        is_diagonal = np.eye(d, dtype=bool)
+        return pt.where(is_diagonal, pt.exp(logs)[None], laid), logs
+
+    def graph(self, free: Any, shape: Shape) -> Any:
+        root = pt.linalg.inv(self._whitening(free, shape[0])[0])
+        return (root @ root.T)[None]
+
+    def log_jacobian(self, free: Any, shape: Shape) -> Any:
+        d = shape[0]
+        logs = self._whitening(free, d)[1]
+        # Of W'W in terms of log W: 2^D prod W_ii^(i + 1); of its inverse: its determinant^-(D + 1).
+        powers = np.arange(2.0, d + 2.0) - 2.0 * (d + 1.0)
+        return d * np.log(2.0) + (powers * logs).sum()
+
+    def graph_parameters(self, name: str, free: Any, shape: Shape) -> dict[str, Any]:
+        # Those of `MvNormal`.
+        whitening, logs = self._whitening(free, shape[0])
+        return {"precision": (whitening.T @ whitening)[None], "log_det": -2.0 * logs.sum()[None]}

@@ -40,7 +40,8 @@ pytestmark = pytest.mark.compiled  # densities are called by address
 
 _CHAINS, _BURN_IN, _QUICK = 16, 100, 1000
 # A draw of several parts costs more than that of one, which has most of the tests.
-_DRAWS = dict.fromkeys(FAMILIES, _QUICK) | {"Product": 300}
+_PRODUCTS = ("Product", "ProductOfVectors")
+_DRAWS = dict.fromkeys(FAMILIES, _QUICK) | dict.fromkeys(_PRODUCTS, 300)
 _ALPHA = 1.0
 _NO_FOCUS = np.empty(0, np.int64)
 
@@ -109,7 +110,7 @@ def test_sampler_keeps_the_posterior(name: str, attempts: float, rng: np.random.
 @pytest.mark.parametrize(
     "kernel", [name for name, row in SAMPLERS.items() if row.nonconjugate and row.is_exact]
 )
-@pytest.mark.parametrize("name", [name for name in FAMILIES if name != "Product"])
+@pytest.mark.parametrize("name", [name for name in FAMILIES if name not in _PRODUCTS])
 def test_published_samplers_keep_the_posterior(
     name: str, kernel: str, rng: np.random.Generator
 ) -> None:
@@ -171,6 +172,15 @@ def test_conjugate_part_without_jacobian_is_caught(
     broken = free_part.POSITIVE._replace(log_derivative=pt.zeros_like)
     monkeypatch.setattr(free_part, "POSITIVE", broken)
     assert p_value("Product", target_of("Product"), 1.0, rng) < LEVEL
+
+
+@pytest.mark.slow
+@pytest.mark.control
+def test_covariances_without_jacobian_are_caught(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(free_part.Covariances, "log_jacobian", lambda self, free, shape: 0.0)
+    assert p_value("ProductOfVectors", target_of("ProductOfVectors"), 1.0, rng) < LEVEL
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from scipy import stats
 from scipy.special import logsumexp
 
 import pymc_dpsplit as dps
-from tests.reference import discrete, families
+from tests.reference import discrete, families, regression
 from tests.support.partitions import HasMarginal
 
 
@@ -124,21 +124,42 @@ class MixedFamily(NamedTuple):
     component : callable
         Makes the product as a user declares it.
     parts : tuple of HasMarginal
-        Twins, one for each column.
+        Twins.
+    widths : tuple of int
+        Numbers of columns of the parts.
     rows : ndarray, shape (n, D)
         Small data.
     """
 
     component: Callable[[], Any]
     parts: tuple[HasMarginal, ...]
+    widths: tuple[int, ...]
     rows: np.ndarray
 
     def log_marginal(self, rows: np.ndarray) -> float:
         """Log marginal likelihood of rows (n, D)."""
-        return sum(part.log_marginal(rows[:, [d]]) for d, part in enumerate(self.parts))
+        pieces = np.split(rows, np.cumsum(self.widths)[:-1], axis=1)
+        return sum(part.log_marginal(piece) for part, piece in zip(self.parts, pieces, strict=True))
 
 
 _NORMAL = {"mu0": 0.3, "kappa0": 0.4, "a0": 1.2, "b0": 0.5}
+
+
+_MV_NORMAL = {
+    "mu0": np.array([0.2, -0.1]), "kappa0": 0.5, "nu0": 4.5,
+    "psi0": np.array([[1.5, 0.4], [0.4, 0.8]]),
+}  # fmt: skip
+_COUNTS = {"a0": np.array([0.7, 1.6])}
+_LINE = {"mu0": np.array([0.1, 0.4]), "lambda0": np.diag([0.5, 0.8]), "a0": 1.4, "b0": 0.6}
+
+
+def _of_vectors() -> Any:
+    return dps.Product(
+        place=dps.MvNormal(**_MV_NORMAL),
+        words=dps.Multinomial(**_COUNTS),
+        line=dps.LinearRegression(**_LINE),
+        time=_laplace(),
+    )
 
 
 def _mixed() -> Any:
@@ -173,11 +194,33 @@ FAMILIES: dict[str, Any] = {
 FAMILIES["Product"] = MixedFamily(
     _mixed,
     (families.Normal(**_NORMAL), discrete.Bernoulli(0.8, 1.4), FAMILIES["Laplace"]),
+    (1, 1, 1),
     np.column_stack(
         [
             [-0.9, -0.4, 0.3, 0.5, 1.4, 2.2],
             [0.0, 1.0, 0.0, 1.0, 1.0, 1.0],
             FAMILIES["Laplace"].rows[[3, 0, 1, 5, 2, 4]],
+        ]
+    ),
+)
+FAMILIES["ProductOfVectors"] = MixedFamily(
+    _of_vectors,
+    (
+        families.MvNormal(**_MV_NORMAL),
+        discrete.Multinomial(**_COUNTS),
+        regression.LinearRegression(**_LINE),
+        FAMILIES["Laplace"],
+    ),
+    (2, 2, 2, 1),
+    np.column_stack(
+        [
+            [-0.6, -0.2, 0.3, 0.5, 1.1, 0.9],
+            [0.4, -0.7, 0.1, 0.6, 0.2, 1.0],
+            [1.0, 0.0, 2.0, 1.0, 3.0, 0.0],
+            [1.0, 2.0, 0.0, 1.0, 1.0, 2.0],
+            [-1.0, 0.5, 0.2, -0.4, 1.2, 0.8],
+            [-0.3, 0.6, 0.1, 0.5, 0.2, 1.4],
+            FAMILIES["Laplace"].rows[[3, 0, 2, 4, 1, 5]],
         ]
     ),
 )

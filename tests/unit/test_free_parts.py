@@ -17,7 +17,8 @@ from tests.support.family_cases import Case, case_of, rows_of
 PLAIN = pytensor.compile.Mode("py", optimizer=None)
 WITH_SCALES = {
     "Normal", "DiagNormal", "SphericalNormal", "NormalKnownSigma", "Poisson", "NegativeBinomial",
-    "Bernoulli", "Binomial", "Categorical", "Exponential", "Gamma", "InverseGamma",
+    "Bernoulli", "Binomial", "Categorical", "Exponential", "Gamma", "InverseGamma", "MvNormal",
+    "MvNormalKnownCov", "Multinomial", "LinearRegression",
 }  # fmt: skip
 
 
@@ -29,15 +30,19 @@ def test_families_of_one_number_for_each_column_have_scales() -> None:
 def part_of(case: Case) -> FreePart:
     """Part of a product with all columns of a case."""
     n_features = case.rows.shape[1]
-    counts = counts_in(case.component, None)
+    counts = counts_in(case.component, None, n_features)
     return FreePart(Part("a", case.component, 0, n_features), counts)
 
 
 def coordinates(named: dict[str, np.ndarray]) -> np.ndarray:
     """Parameters (K, P) that the base measure is a density of: not the last of a simplex."""
     flat = []
-    for value in named.values():
-        if value.ndim == 3:  # probabilities of categories, 0 where a column lacks one
+    for name, value in named.items():
+        if name == "cov":
+            flat.append(value[:, *np.tril_indices(value.shape[-1])])
+        elif name == "p" and value.ndim == 2 and np.allclose(value.sum(1), 1.0):  # multinomial
+            flat.append(value[:, :-1])
+        elif value.ndim == 3:  # probabilities of categories, 0 where a column lacks one
             counts = np.count_nonzero(value[0], axis=1)
             flat += [value[:, d, : count - 1] for d, count in enumerate(counts)]
         else:
@@ -87,13 +92,15 @@ def test_columns_may_have_different_categories() -> None:
     assert_allclose(symbolic, p[1:])
     # All but the last probability of a column, in terms of the logs less their mean.
     expected = np.log(3.0) + np.log([0.2, 0.5, 0.3]).sum() + np.log(2.0) + np.log([0.4, 0.6]).sum()
-    assert scale.log_jacobian(pt.constant(free[1])).eval(mode=PLAIN) == pytest.approx(expected)
+    assert scale.log_jacobian(pt.constant(free[1]), (3, 3)).eval(mode=PLAIN) == pytest.approx(
+        expected
+    )
 
 
 def test_a_renamed_family_is_a_part_too() -> None:
     with_names = conjugate_family(pm.Categorical, {"p": pm.Dirichlet.dist([1.0, 2.0, 0.5])})
     assert with_names is not None
-    part = FreePart(Part("a", with_names, 0, 1), counts_in(with_names, None))
+    part = FreePart(Part("a", with_names, 0, 1), counts_in(with_names, None, 1))
     values = with_names.check(with_names.hyperparameters, 1)
     drawn = with_names.draw_base(np.random.default_rng(1), values, 2)
     free = part.free(drawn)
