@@ -209,6 +209,10 @@ class NonconjugateProduct(Product, NonconjugateFamily):
         return total
 
 
+# Messages name the class that a user wrote; pickle goes by `__qualname__`.
+NonconjugateProduct.__name__ = Product.__name__
+
+
 def _predictive(part: Part, rows: np.ndarray, values: Mapping[str, np.ndarray]) -> np.ndarray:
     """Return the log prior predictive density (N,) of the columns of a part."""
     family = part.family

@@ -58,7 +58,10 @@ def test_densities_by_address_are_the_graphs_of_the_model() -> None:
     volume = np.log(sigma) + np.log(p) + np.log1p(-p)
     expected = component.log_base(at, values, pt).eval() + volume
     assert_allclose([log_base_of(prior, theta) for theta in params[:, 1:]], expected)
-    assert not pickle.loads(cloudpickle.dumps(component))._made
+    stored = pickle.loads(cloudpickle.dumps(component))
+    assert not stored._made
+    assert type(stored) is type(component)
+    assert type(stored).__name__ == "Product"
 
 
 def test_prior_predictive_is_that_of_the_parts() -> None:
