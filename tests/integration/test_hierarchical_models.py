@@ -1,5 +1,6 @@
 """Mixtures of rows in groups in PyMC: declaration, the step, traces and their readers."""
 
+import arviz as az
 import numpy as np
 import pandas as pd
 import pymc as pm
@@ -245,8 +246,12 @@ def test_memberships_of_new_rows(sampled):
 
 def test_readers_without_a_law_refuse(sampled):
     model, idata = sampled
-    with pytest.raises(ValueError, match="is an HDPMixture, of whose rows in groups this function"):
-        dps.loo(idata, model=model)
+    with pytest.raises(ValueError, match="x is an HDPMixture, whose rows of one group have no"):
+        dps.loo_groups(idata, model=model)
+    with pytest.raises(ValueError, match="x is an HDPMixture, whose chains cannot go on from a"):
+        dps.extend(idata, model)
+    with pytest.raises(ValueError, match="x is an HDPMixture, of which no mode is sought; sample"):
+        dps.find_map(model)
     with pytest.raises(ValueError, match=r"x: pm\.compute_log_likelihood needs the density"):
         pm.compute_log_likelihood(idata, model=model)
     with pytest.raises(ValueError, match="new is not given; give rows to predict"):
@@ -257,6 +262,101 @@ def test_readers_without_a_law_refuse(sampled):
     without["sample_stats"] = type(idata)(idata.sample_stats.to_dataset().drop_vars("x_labels"))
     with pytest.raises(ValueError, match="idata holds no x_labels, and those of rows in groups"):
         dps.sample_labels(without, model=model)
+
+
+PARTITION = [0, 1, 0, 0, 1, 1]
+
+
+def test_clusters_are_described_by_the_labels_of_the_trace(sampled):
+    model, idata = sampled
+    found = dps.describe_clusters(idata, PARTITION, model=model).to_dataset()
+    mean = found["mu"].sel(statistic="mean").to_numpy()
+    assert mean[0] < 1.5
+    assert mean[1] > 3.5
+    assert list(found["size"].to_numpy()) == [3, 3]
+    assert dps.plot_membership(dps.describe_clusters(idata, PARTITION, model=model))
+
+
+def test_weights_of_groups_are_a_table_by_name(sampled):
+    model, idata = sampled
+    found = dps.group_weights(idata, PARTITION, model=model, random_seed=1)
+    mean = found["weight"].sel(statistic="mean")
+    assert mean.dims == ("patient", "x_reference_cluster")
+    assert mean.to_pandas().idxmax(axis=1).to_dict() == {"a": 1, "b": 0, "c": 1}
+    total = mean.sum("x_reference_cluster") + found["new_weight"].sel(statistic="mean")
+    assert np.allclose(total, 1.0)
+    assert found["size"].to_pandas().loc["b"].to_list() == [3, 0]
+    again = dps.group_weights(idata, PARTITION, random_seed=1)
+    assert found.identical(again)
+    with pytest.raises(ValueError, match="partition has 2 labels, but x has 6 observations"):
+        dps.group_weights(idata, [0, 1])
+    with pytest.raises(ValueError, match="ci_prob=2 must lie between 0 and 1"):
+        dps.group_weights(idata, PARTITION, ci_prob=2)
+
+
+def test_density_in_a_group_is_that_of_prediction(sampled):
+    model, idata = sampled
+    grid = np.array([-1.0, 0.0, 5.0])
+    for group in ("a", "c"):
+        found = dps.density(idata, group=group, grid=grid)["density"].sel(statistic="mean")
+        new = dps.predict(idata, grid, model=model, groups=[group] * 3)["log_predictive_density"]
+        # The density of Gaussians is without the remainder.
+        assert np.allclose(found, np.exp(new), rtol=0.5, atol=0.02)
+    low, high = (dps.density(idata, group=of, grid=[0.0, 5.0])["density"][:, 0] for of in "ba")
+    assert low[0] > low[1]
+    assert high[0] < high[1]
+    with pytest.raises(ValueError, match="group='z' is no group of the trace; give one of a, b"):
+        dps.density(idata, group="z")
+
+
+def test_figures_of_groups(sampled):
+    model, idata = sampled
+    assert dps.plot_density(idata, group="a").get_xlabel() == "x"
+    assert dps.plot_n_clusters(idata, prior=True, model=model)
+    assert dps.plot_clusters(idata, partition=PARTITION)
+    assert dps.plot_similarity(idata, model=model)
+    assert dps.plot_trace(idata) is not None
+
+
+@pytest.mark.filterwarnings("ignore:Estimated shape parameter of Pareto")
+def test_rows_are_left_out_in_their_groups(sampled):
+    model, idata = sampled
+    found = dps.loo(idata, model=model)
+    assert found.n_data_points == 6
+    assert np.isfinite(found.elpd)
+
+
+def test_trace_in_a_file_is_read_like_the_first(sampled, tmp_path):
+    model, idata = sampled
+    idata.to_netcdf(tmp_path / "trace.nc")
+    loaded = az.from_netcdf(tmp_path / "trace.nc")
+    one, two = (dps.group_weights(of, PARTITION, random_seed=1) for of in (idata, loaded))
+    assert np.allclose(one["weight"], two["weight"])
+    new, groups = [0.0, 5.0], ["a", "b"]
+    one, two = (dps.predict(of, new, model=model, groups=groups) for of in (idata, loaded))
+    assert np.allclose(one["log_predictive_density"], two["log_predictive_density"])
+
+
+def test_run_with_a_checkpoint_has_the_same_draws(sampled, tmp_path):
+    model, idata = sampled
+    with model:
+        kept = one_run(model, step=dps.Checkpoint(tmp_path / "run"))
+        again = one_run(model, step=dps.Checkpoint(tmp_path / "run"))
+    for name in ("x_weights", "x_n_tables", "alpha", "mu0"):
+        assert np.array_equal(idata.posterior[name], kept.posterior[name])
+        assert np.array_equal(idata.posterior[name], again.posterior[name])
+
+
+def test_trace_without_groups_has_no_weights_of_groups(sampled):
+    _, idata = sampled
+    without = idata.copy()
+    del without["constant_data"]
+    with pytest.raises(ValueError, match="x has no groups in idata; give the trace of an HDPM"):
+        dps.group_weights(without, PARTITION)
+    without = idata.copy()
+    without["sample_stats"] = type(idata)(idata.sample_stats.to_dataset().drop_vars("x_labels"))
+    with pytest.raises(ValueError, match="idata holds no x_labels, on which the weights of"):
+        dps.density(without, group="a")
 
 
 def test_what_cannot_move_the_mixture_is_refused(sampled):
