@@ -21,6 +21,7 @@ from pymc_dpsplit.hierarchical.state import GroupedState, GroupedTarget, start_g
 from pymc_dpsplit.hierarchical.tables import redraw_weights
 from pymc_dpsplit.hierarchical_model.draw_statistics import stats_of, stats_types
 from pymc_dpsplit.hierarchical_model.lookup import HierarchicalVariables, find_hierarchical
+from pymc_dpsplit.hierarchical_model.missing import completed, update_incomplete
 from pymc_dpsplit.moves.franchise import factor_of_alpha, factor_of_gamma
 from pymc_dpsplit.moves.partition_law import dirichlet_process
 from pymc_dpsplit.moves.start import draw_n_start
@@ -165,6 +166,12 @@ class HDPMixtureStep(BlockedStep):
                 f"{self.mixture.name}: observed has {rows.shape[0]} rows, but groups= are of "
                 f"{len(groups.group_of_row)}; declare the mixture anew."
             )
+        self._items = Items(self.mixture.component)
+        self._incomplete = self.mixture.as_mixture.incomplete()
+        if self.mixture.unobserved is not None:
+            self._rows = rows
+            start: Any = self.mixture.unobserved.owner.inputs[3]
+            rows = completed(rows, self._incomplete, start.data)
         self._shift = column_centres(rows)
         self._data: Any = self.mixture.component.arranged(rows)
 
@@ -211,8 +218,11 @@ class HDPMixtureStep(BlockedStep):
         stats : list of one dict
         """
         began = time.perf_counter()
+        self._complete(point)
         target, values = self._target_at(point)
         state = self._state(target)
+        if self.mixture.unobserved is not None:
+            target, state, point = self._with_drawn_entries(target, values, state, point)
         state, tables, counts = advance_groups(
             target, state, self.rng, self.iterations, self.attempts
         )
@@ -227,7 +237,7 @@ class HDPMixtureStep(BlockedStep):
         self.labels, self.stats, self.weights, self.log_rest = state
         params = draw_parameters_of(target.of_rows.prior, state.stats, self.rng)
         order = np.argsort(-state.weights, kind="stable")
-        parameters = Items(self.mixture.component).unpack(params[order], values, self._shift)
+        parameters = self._items.unpack(params[order], values, self._shift)
         drawn = self.mixture.point_values(
             state.weights[order], state.log_rest, parameters, n_tables
         )
@@ -235,6 +245,30 @@ class HDPMixtureStep(BlockedStep):
         stats = stats_of(self.mixture.name, target, state, counts, labels)
         stats[f"{self.mixture.name}_seconds"] = time.perf_counter() - began
         return {**point, **drawn}, [stats]
+
+    def _complete(self, point: dict[str, np.ndarray]) -> None:
+        """Put the missing entries of a point in the data."""
+        if self.mixture.unobserved is not None:
+            entries = point[self.mixture.value_names["unobserved"]]
+            rows = completed(self._rows, self._incomplete, entries)
+            self._data = self.mixture.component.arranged(rows)
+
+    def _with_drawn_entries(
+        self,
+        target: GroupedTarget,
+        values: dict[str, np.ndarray],
+        state: GroupedState,
+        point: dict[str, np.ndarray],
+    ) -> tuple[GroupedTarget, GroupedState, dict[str, np.ndarray]]:
+        """Redraw the missing entries, and the labels of their rows."""
+        name = self.mixture.value_names["unobserved"]
+        rows = completed(self._rows, self._incomplete, point[name])
+        of_rows = self._items, values, self._shift
+        target, state, entries = update_incomplete(
+            *of_rows, target, state, rows, self._incomplete, self.rng
+        )
+        self._data = target.of_rows.data
+        return target, state, {**point, name: entries}
 
     def _state(self, target: GroupedTarget) -> GroupedState:
         """State of the chain: that of the previous draw, or a new start."""

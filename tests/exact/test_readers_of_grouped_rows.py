@@ -115,9 +115,7 @@ def test_remainder_of_half_its_weight_is_caught(monkeypatch):
         shapes[:, -1] *= 0.5
         return log_dirichlet(shapes, rng)
 
-    monkeypatch.setattr(
-        "pymc_dpsplit.posterior.description.group_weights.log_dirichlet", with_less
-    )
+    monkeypatch.setattr("pymc_dpsplit.posterior.description.group_weights.log_dirichlet", with_less)
     assert p_value_of_weights("Normal") < LEVEL
 
 

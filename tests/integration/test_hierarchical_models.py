@@ -50,7 +50,6 @@ def declared(**arguments) -> pm.Model:
         ({"gamma": None}, "x: gamma=None is no concentration; give a positive number"),
         ({"observed": None}, "x: observed is None, but a hierarchical mixture cannot be latent"),
         ({"observed": []}, "x: observed"),
-        ({"observed": [0, 1, np.nan, 2, 3, 4]}, "x: observed has 1 missing entries, which a hier"),
         ({"component": 3}, "x: component=3 is not a component family; give one of this package"),
         (
             {"component": dps.LinearRegression.from_data(ROWS, covariates=ROWS[:, None])},
@@ -357,6 +356,23 @@ def test_trace_without_groups_has_no_weights_of_groups(sampled):
     without["sample_stats"] = type(idata)(idata.sample_stats.to_dataset().drop_vars("x_labels"))
     with pytest.raises(ValueError, match="idata holds no x_labels, on which the weights of"):
         dps.density(without, group="a")
+
+
+def test_missing_entries_are_drawn_and_read():
+    rows = np.c_[ROWS, ROWS]
+    rows[1, 0] = rows[2, 1] = np.nan
+    component = dps.DiagNormal(0.0, 0.1, 2.0, 1.0)
+    model = declared(observed=np.ma.masked_invalid(rows), component=component)
+    idata = one_run(model)
+    entries = idata.posterior["x_unobserved"]
+    assert list(entries["x_hole"].to_numpy()) == ["1, 0", "2, 1"]
+    mean = entries.mean(("chain", "draw")).to_numpy()
+    assert mean[0] > 2.0 > mean[1]
+    assert dps.describe_clusters(idata, PARTITION, model=model).membership.shape == (6, 2)
+    found = dps.predict(idata, [[np.nan, 5.0]], model=model, groups=["a"])
+    assert np.isfinite(found["log_predictive_density"]).all()
+    with model, pytest.raises(NotImplementedError, match="Missing entries of x cannot be drawn"):
+        pm.sample_prior_predictive(2, var_names=["x_unobserved"], random_seed=1)
 
 
 def test_what_cannot_move_the_mixture_is_refused(sampled):
