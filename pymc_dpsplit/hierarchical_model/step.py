@@ -36,6 +36,9 @@ from pymc_dpsplit.variables.step_registration import register_step, steps_last
 _KIND = "hierarchical mixture", "HDPMixture"
 # Labels are stored by default where those of a draw take no more than this.
 _BYTES_PER_DRAW = 2**18
+AUTO, COLLAPSED, SLICES = "auto", "collapsed", "slices"
+# Number of rows up to which rows are visited one by one.
+_MOST_COLLAPSED = 20_000
 
 
 @dataclass_state
@@ -55,7 +58,7 @@ class HDPMixtureState(StepMethodState):
 
 
 class HDPMixtureStep(BlockedStep):
-    """Step method for rows in groups: exact collapsed scans, splits and merges.
+    """Step method for rows in groups: exact sweeps over all rows, splits and merges.
 
     PyMC assigns it to every `HDPMixture` automatically; options are passed as
     ``pm.sample(hdp={"attempts": 10})``.
@@ -75,9 +78,15 @@ class HDPMixtureStep(BlockedStep):
     blocked : bool
         Not used: the variables of a mixture always move together.
     iterations : int
-        Scans of all rows per draw.
+        Visits of all rows per draw.
     attempts : int
-        Splits and merges attempted before each scan.
+        Splits and merges attempted before each of them.
+    kernel : str
+        How rows are visited: ``"collapsed"``, one by one, with weights of groups and parameters
+        integrated out; ``"slices"``, independently given these, by `threads`; or ``"auto"``, the
+        first up to 20,000 rows and the second beyond.  Both are exact.
+    threads : int
+        Number of threads of a sweep by slices; draws do not depend on it.
     start_clusters : int, optional
         Number of clusters to start from.  By default each chain draws it log-uniformly from 1 to
         min(50, N), so that chains start over-dispersed.
@@ -130,6 +139,8 @@ class HDPMixtureStep(BlockedStep):
         blocked: bool = True,
         iterations: int = 1,
         attempts: int = 5,
+        kernel: str = AUTO,
+        threads: int = 1,
         start_clusters: int | None = None,
         keep_labels: bool | None = None,
     ) -> None:
@@ -137,6 +148,7 @@ class HDPMixtureStep(BlockedStep):
         model = model_of_context(model)
         check_integer("iterations", iterations, 1)
         check_integer("attempts", attempts, 0)
+        check_integer("threads", threads, 1)
         if start_clusters is not None:
             check_integer("start_clusters", start_clusters, 1)
         self.mixture = owner_of(find_hierarchical(model), vars, model, *_KIND)
@@ -150,6 +162,7 @@ class HDPMixtureStep(BlockedStep):
         self._compile(model, point, compile_kwargs or {})
         self._target_at(point)
         n_rows = len(self.mixture.groups.group_of_row)
+        self.threads = threads if _by_slices(kernel, n_rows) else None
         if keep_labels is None:
             keep_labels = 4 * n_rows <= _BYTES_PER_DRAW
         self.keep_labels = keep_labels
@@ -224,7 +237,7 @@ class HDPMixtureStep(BlockedStep):
         if self.mixture.unobserved is not None:
             target, state, point = self._with_drawn_entries(target, values, state, point)
         state, tables, counts = advance_groups(
-            target, state, self.rng, self.iterations, self.attempts
+            target, state, self.rng, self.iterations, self.attempts, self.threads
         )
         n_tables = int(tables.sum())
         factors = {
@@ -334,6 +347,16 @@ def compiling_first(sample: Callable[..., Any]) -> Callable[..., Any]:
         return sample(*args, **kwargs)
 
     return sampling
+
+
+def _by_slices(kernel: str, n_rows: int) -> bool:
+    """Whether rows are visited by slices."""
+    if kernel not in (AUTO, COLLAPSED, SLICES):
+        raise ValueError(
+            f"kernel={kernel!r} is unknown for an HDPMixture; give {AUTO!r}, {COLLAPSED!r} or "
+            f"{SLICES!r}."
+        )
+    return kernel == SLICES or (kernel == AUTO and n_rows > _MOST_COLLAPSED)
 
 
 def _refuse_dependents(mixture: HierarchicalVariables, model: Model) -> None:

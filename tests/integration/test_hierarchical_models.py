@@ -385,6 +385,13 @@ def test_what_cannot_move_the_mixture_is_refused(sampled):
         pm.find_MAP(return_inferencedata=True, jitter=False)
     with model, pytest.raises(ValueError, match="attempts=-1 is out of range"):
         dps.HDPMixtureStep(attempts=-1)
+    with model, pytest.raises(ValueError, match="threads=0 is out of range"):
+        dps.HDPMixtureStep(threads=0)
+    with (
+        model,
+        pytest.raises(ValueError, match="kernel='neal8' is unknown for an HDPMixture; give"),
+    ):
+        dps.HDPMixtureStep(kernel="neal8")
 
 
 def test_step_takes_options():
@@ -394,6 +401,16 @@ def test_step_takes_options():
         point, (found,) = step.step(model.initial_point())
     assert point["x_n_clusters"] == found["x_occupied"]
     assert "x_labels" not in found
+
+
+def test_many_rows_are_visited_by_slices():
+    few, many = declared(), declared(observed=np.arange(21_000.0), groups=np.arange(21_000) % 2)
+    with few:
+        assert dps.HDPMixtureStep(threads=2).threads is None
+        assert dps.HDPMixtureStep(kernel="slices", threads=2).threads == 2
+    with many:
+        assert dps.HDPMixtureStep().threads == 1
+        assert dps.HDPMixtureStep(kernel="collapsed").threads is None
 
 
 def test_prior_of_the_measure_is_drawn():
