@@ -13,7 +13,7 @@ from pytensor.tensor.random.variable import shared_rng
 
 from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
-from pymc_dpsplit.hierarchical_model.groups import RowGroups, read_groups
+from pymc_dpsplit.hierarchical_model.groups import RowGroups, column_of_groups, read_groups
 from pymc_dpsplit.hierarchical_model.measure import GroupedRows, HierarchicalMeasure
 from pymc_dpsplit.hierarchical_model.missing import GroupedMissing
 from pymc_dpsplit.mixture.declaration import (
@@ -79,8 +79,9 @@ def HDPMixture(  # noqa: N802  (used like the distributions of PyMC)
     component : ComponentFamily
         Conjugate family with the hyperparameters of its base measure, for instance `MvNormal`.
         Hyperparameters that are PyMC variables are sampled with the rest of the model.
-    groups : array-like of int or str, shape (N,)
-        Group of each row, in any order of rows, such as a column of a table.
+    groups : array-like of int or str, shape (N,), or pm.Data, or str
+        Group of each row, in any order of rows, or the name of a column of `observed`, which then
+        is not modelled.  Groups in ``pm.Data`` are those that it holds now.
     observed : array-like or pm.Data
         One row per observation: shape (N,) for a family of scalars such as `Normal`, otherwise
         (N, D).  Missing entries (NaN, or a masked array) become the free variable
@@ -130,9 +131,10 @@ def HDPMixture(  # noqa: N802  (used like the distributions of PyMC)
     ('a', 'b')
     """
     model = current_model("HDPMixture", name)
-    names = Names() if isinstance(observed, Variable) else names_in(observed)
     dims = entries_of(dims)
     try:
+        groups, observed = column_of_groups(groups, observed)
+        names = Names() if isinstance(observed, Variable) else names_in(observed)
         observed, dims = by_dims(observed, dims)
         check_component(component)
         data = _checked_data(observed, component)

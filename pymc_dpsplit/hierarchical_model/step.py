@@ -20,6 +20,7 @@ from pymc_dpsplit.hierarchical.parameters import draw_parameters_of
 from pymc_dpsplit.hierarchical.state import GroupedState, GroupedTarget, start_groups
 from pymc_dpsplit.hierarchical.tables import redraw_weights
 from pymc_dpsplit.hierarchical_model.draw_statistics import stats_of, stats_types
+from pymc_dpsplit.hierarchical_model.groups import refuse_changed_groups
 from pymc_dpsplit.hierarchical_model.lookup import HierarchicalVariables, find_hierarchical
 from pymc_dpsplit.hierarchical_model.missing import completed, update_incomplete
 from pymc_dpsplit.moves.franchise import factor_of_alpha, factor_of_gamma
@@ -152,6 +153,7 @@ class HDPMixtureStep(BlockedStep):
         if start_clusters is not None:
             check_integer("start_clusters", start_clusters, 1)
         self.mixture = owner_of(find_hierarchical(model), vars, model, *_KIND)
+        refuse_changed_groups(self.mixture.groups, self.mixture.name, model)
         _refuse_dependents(self.mixture, model)
         self.vars = [model.rvs_to_values[rv] for rv in self.mixture.owned]
         self.rng = get_random_generator(rng)
@@ -233,7 +235,7 @@ class HDPMixtureStep(BlockedStep):
         began = time.perf_counter()
         self._complete(point)
         target, values = self._target_at(point)
-        state = self._state(target)
+        state = self._state(target, int(point[self.mixture.value_names["n_clusters"]]))
         if self.mixture.unobserved is not None:
             target, state, point = self._with_drawn_entries(target, values, state, point)
         state, tables, counts = advance_groups(
@@ -283,13 +285,16 @@ class HDPMixtureStep(BlockedStep):
         self._data = target.of_rows.data
         return target, state, {**point, name: entries}
 
-    def _state(self, target: GroupedTarget) -> GroupedState:
-        """State of the chain: that of the previous draw, or a new start."""
+    def _state(self, target: GroupedTarget, n_given: int) -> GroupedState:
+        """State of the chain: that of the previous draw, or a new start.
+
+        The number of clusters of an initial point is 0, unless the user has given it.
+        """
         if self.labels is not None:
             parts: Any = self.labels.copy(), self.stats, self.weights, self.log_rest
             return GroupedState(*parts)
         n_rows = len(target.group_of_row)
-        n_start = self.start_clusters or draw_n_start(self.rng, n_rows)
+        n_start = self.start_clusters or n_given or draw_n_start(self.rng, n_rows)
         return start_groups(target, min(n_start, n_rows), self.rng)
 
     def _target_at(
