@@ -8,7 +8,7 @@ enough: a cluster whose global weight is below every slice cannot be chosen in a
 
 import math
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -235,7 +235,7 @@ def sweep_groups(
     keys = np.uint64(measure.slice_key), np.uint64(measure.label_key)
     measure = measure._replace(slice_key=keys[0], label_key=keys[1])
     strip_stats = new_stats_of_strips(target, len(measure.weights))
-    task = target, labels, measure, strip_stats, new_counter()
+    task: tuple[Any, ...] = target, labels, measure, strip_stats, new_counter()
     n_threads = min(threads, strip_count(len(labels)))
     if n_threads == 1:
         assign_strips_of_groups(*task)
