@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from pymc_dpsplit.posterior.comparison.compare_samplers import compare_samplers
     from pymc_dpsplit.posterior.density.density import density
     from pymc_dpsplit.posterior.description.describe_clusters import describe_clusters
+    from pymc_dpsplit.posterior.description.group_weights import group_weights
     from pymc_dpsplit.posterior.diagnostics.diagnose import diagnose
     from pymc_dpsplit.posterior.extension.extend import extend
     from pymc_dpsplit.posterior.partitions.credible_ball import credible_ball
@@ -111,6 +112,7 @@ __all__ = [
     "extend",
     "find_map",
     "finite_mixture",
+    "group_weights",
     "loo",
     "loo_groups",
     "partition_uncertainty",
@@ -177,6 +179,7 @@ _MODULE_OF = {
     "extend": "posterior.extension.extend",
     "find_map": "estimates.map_partition",
     "finite_mixture": "finite.finite_mixture",
+    "group_weights": "posterior.description.group_weights",
     "loo": "posterior.prediction.loo",
     "loo_groups": "posterior.prediction.loo_groups",
     "partition_uncertainty": "posterior.partitions.partition_uncertainty",

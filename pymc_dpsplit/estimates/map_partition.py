@@ -15,6 +15,7 @@ from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
 from pymc_dpsplit.data.blocks import column_centres
 from pymc_dpsplit.estimates.climbing import LawPrior, Summit, climb
 from pymc_dpsplit.estimates.numbering import largest_first
+from pymc_dpsplit.hierarchical_model.lookup import find_hierarchical
 from pymc_dpsplit.moves.collapsed.conditional_modes import plug_in_parameters
 from pymc_dpsplit.moves.partition import log_joint
 from pymc_dpsplit.moves.partition_law import (
@@ -245,7 +246,12 @@ def _checked_candidates(alpha: Any) -> np.ndarray:
 
 def _complete_mixture(model: Model, var_name: str | None) -> MixtureVariables:
     """Return the mixture of this name; raise ValueError unless it has complete data."""
-    mixtures = find_mixtures(model)
+    mixtures, grouped = find_mixtures(model), find_hierarchical(model)
+    if var_name in grouped or (var_name is None and grouped and not mixtures):
+        raise ValueError(
+            f"{var_name or next(iter(grouped))} is an HDPMixture, of which no mode is sought; "
+            "sample, and use point_partition."
+        )
     if var_name is None and len(mixtures) == 1:
         (var_name,) = mixtures
     if not isinstance(var_name, str) or var_name not in mixtures:

@@ -3,12 +3,42 @@
 import numpy as np
 
 from pymc_dpsplit.hierarchical.scan import scan_rows
+from pymc_dpsplit.hierarchical.slices import sweep_groups
 from pymc_dpsplit.hierarchical.split_merge import attempt_split_or_merge
 from pymc_dpsplit.hierarchical.state import GroupedState, GroupedTarget
 from pymc_dpsplit.hierarchical.tables import draw_tables, redraw_weights
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.random import draw_key
 from pymc_dpsplit.kernels.streams import new_stream
+
+
+@jitted
+def attempt_in_groups(target, labels, stats, weights, rng, n_attempts, acceptance_counts):
+    """Attempt splits and merges; return statistics and weights.
+
+    Parameters
+    ----------
+    target : GroupedTarget
+    labels : ndarray of int32, shape (N,)
+        Changed.
+    stats : ndarray of float64, shape (K, S)
+    weights : ndarray of float64, shape (K,)
+    rng : numpy.random.Generator
+    n_attempts : int
+    acceptance_counts : ndarray of int64, shape (4,)
+        Added to.
+
+    Returns
+    -------
+    stats : ndarray of float64, shape (K', S)
+    weights : ndarray of float64, shape (K',)
+    """
+    stream = new_stream(draw_key(rng))
+    for _ in range(n_attempts):
+        stats, weights = attempt_split_or_merge(
+            target, labels, stats, weights, rng, stream, acceptance_counts
+        )
+    return stats, weights
 
 
 @jitted
@@ -34,11 +64,9 @@ def iterate_groups(target, labels, stats, weights, log_rest, rng, n_attempts, ac
     weights : ndarray of float64, shape (K',)
     log_rest : float
     """
-    stream = new_stream(draw_key(rng))
-    for _ in range(n_attempts):
-        stats, weights = attempt_split_or_merge(
-            target, labels, stats, weights, rng, stream, acceptance_counts
-        )
+    stats, weights = attempt_in_groups(
+        target, labels, stats, weights, rng, n_attempts, acceptance_counts
+    )
     return scan_rows(target, labels, stats, weights, log_rest, rng)
 
 
@@ -48,6 +76,7 @@ def advance_groups(
     rng: np.random.Generator,
     n_iterations: int,
     n_attempts: int,
+    threads: int | None = None,
 ) -> tuple[GroupedState, np.ndarray, np.ndarray]:
     """Run the iterations of one draw, and draw the tables given its labels.
 
@@ -63,6 +92,8 @@ def advance_groups(
     n_iterations : int
     n_attempts : int
         Splits and merges attempted in each iteration.
+    threads : int, optional
+        Of a sweep by slices; None for a collapsed scan.
 
     Returns
     -------
@@ -74,11 +105,16 @@ def advance_groups(
     """
     acceptance_counts = np.zeros(4, np.int64)
     for left in reversed(range(n_iterations)):
-        stats, weights, log_rest = iterate_groups(
-            target, *state, rng, n_attempts, acceptance_counts
-        )
-        state = GroupedState(state.labels, stats, weights, log_rest)
-        tables = draw_tables(target, state.labels, weights, rng)
+        if threads is None:
+            changed = iterate_groups(target, *state, rng, n_attempts, acceptance_counts)
+            state = GroupedState(state.labels, *changed)
+        else:
+            stats, weights = attempt_in_groups(
+                target, *state[:3], rng, n_attempts, acceptance_counts
+            )
+            state = state._replace(stats=stats, weights=weights)
+            state = sweep_groups(target, state, rng, threads)
+        tables = draw_tables(target, state.labels, state.weights, rng)
         if left:
             state = redraw_weights(target, state, tables, rng)
     return state, tables, acceptance_counts

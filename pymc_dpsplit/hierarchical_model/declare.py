@@ -13,8 +13,9 @@ from pytensor.tensor.random.variable import shared_rng
 
 from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
-from pymc_dpsplit.hierarchical_model.groups import RowGroups, read_groups
+from pymc_dpsplit.hierarchical_model.groups import RowGroups, column_of_groups, read_groups
 from pymc_dpsplit.hierarchical_model.measure import GroupedRows, HierarchicalMeasure
+from pymc_dpsplit.hierarchical_model.missing import GroupedMissing
 from pymc_dpsplit.mixture.declaration import (
     check_component,
     current_model,
@@ -30,7 +31,12 @@ from pymc_dpsplit.variables.dims import (
 from pymc_dpsplit.variables.hyperparameters import checked_hyperparameters, checked_scalar
 from pymc_dpsplit.variables.max_clusters import checked_max_clusters
 from pymc_dpsplit.variables.names import Names, names_in
-from pymc_dpsplit.variables.observed import Observed, read_observed, register_observed
+from pymc_dpsplit.variables.observed import (
+    Observed,
+    names_of_holes,
+    read_observed,
+    register_observed,
+)
 
 # Names of the constants that hold the group of each row and the number of rows of each group, after
 # that of the mixture.
@@ -73,11 +79,13 @@ def HDPMixture(  # noqa: N802  (used like the distributions of PyMC)
     component : ComponentFamily
         Conjugate family with the hyperparameters of its base measure, for instance `MvNormal`.
         Hyperparameters that are PyMC variables are sampled with the rest of the model.
-    groups : array-like of int or str, shape (N,)
-        Group of each row, in any order of rows, such as a column of a table.
+    groups : array-like of int or str, shape (N,), or pm.Data, or str
+        Group of each row, in any order of rows, or the name of a column of `observed`, which then
+        is not modelled.  Groups in ``pm.Data`` are those that it holds now.
     observed : array-like or pm.Data
         One row per observation: shape (N,) for a family of scalars such as `Normal`, otherwise
-        (N, D), without missing entries.
+        (N, D).  Missing entries (NaN, or a masked array) become the free variable
+        ``{name}_unobserved``, which the step draws.
     dims : str or sequence of str, optional
         Names of the dimensions of `observed`, as in `DPMixture`.
     group_dim : str, optional
@@ -123,9 +131,10 @@ def HDPMixture(  # noqa: N802  (used like the distributions of PyMC)
     ('a', 'b')
     """
     model = current_model("HDPMixture", name)
-    names = Names() if isinstance(observed, Variable) else names_in(observed)
     dims = entries_of(dims)
     try:
+        groups, observed = column_of_groups(groups, observed)
+        names = Names() if isinstance(observed, Variable) else names_in(observed)
         observed, dims = by_dims(observed, dims)
         check_component(component)
         data = _checked_data(observed, component)
@@ -141,7 +150,7 @@ def HDPMixture(  # noqa: N802  (used like the distributions of PyMC)
         data_dims = checked_dims(dims, data.shape, component, names, name, model)
         bare = without_variables(component)
         op = HierarchicalMeasure(model.name_for(name), bare, of_rows, data.shape[1], n_kept)
-        _check_names(name, op, model)
+        _check_names(name, op, bool(len(data.initial_values)), model)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
     if data.warning is not None:
@@ -151,6 +160,7 @@ def HDPMixture(  # noqa: N802  (used like the distributions of PyMC)
         model.add_coord(of_rows.dim, of_rows.names)
     node = op.make_node(shared_rng(seed=None), *concentrations, *hyperparameters)
     _register_measure(name, node.outputs[1:], data_dims, model)
+    _register_missing(name, data, node.outputs[1:], data_dims, model)
     n_features = data.shape[1] if component.row_ndim else None
     rows = GroupedRows(op.target, data.dtype, n_features)
     x: Any = rows(shared_rng(seed=None), data.shape[0], *node.outputs[1:])
@@ -187,23 +197,21 @@ def _checked_data(observed: Any, component: ComponentFamily) -> Observed:
             "component has a variable in the density of a row "
             f"({', '.join(component.likelihood_arguments)}); give a number in its place."
         )
-    if len(data.initial_values):
-        raise ValueError(
-            f"observed has {len(data.initial_values)} missing entries, which a hierarchical "
-            "mixture cannot draw; fill them in, or drop those rows."
-        )
     return data
 
 
-def _check_names(name: str, op: HierarchicalMeasure, model: Model) -> None:
-    for suffix in ("", *(f"_{role}" for role in (*op.roles, GROUPS, GROUP_SIZES))):
+def _check_names(
+    name: str, op: HierarchicalMeasure, has_missing_entries: bool, model: Model
+) -> None:
+    roles = [*op.roles, GROUPS, GROUP_SIZES, *["unobserved"] * has_missing_entries]
+    for suffix in ("", *(f"_{role}" for role in roles)):
         if model.named_vars.tree_contains(model.name_for(name + suffix)):
             raise ValueError(
                 f"name={name!r} is taken: the model already has a variable {name + suffix!r}; "
                 "choose another name."
             )
     own = [dim for key in op.component.parameters for dim in op.component.own_dims(key)]
-    for dim in ("cluster", *own):
+    for dim in ("cluster", *own, *["hole"] * has_missing_entries):
         if f"{model.name_for(name)}_{dim}" in model.coords:
             raise ValueError(
                 f"name={name!r} is taken: the model already has a dimension '{name}_{dim}'; "
@@ -226,6 +234,25 @@ def _register_measure(
         # Log transform, because the weight of the remainder underflows if gamma is small.
         transform = log if role == "new_weight" else None
         model.register_rv(rv, f"{name}_{role}", dims=dims.get(role), default_transform=transform)
+
+
+def _register_missing(
+    name: str,
+    data: Observed,
+    measure: Sequence[Variable],
+    data_dims: tuple[str, ...] | None,
+    model: Model,
+) -> None:
+    """Register the missing entries, if there are any, with a name for each."""
+    if not len(data.initial_values):
+        return
+    op: HierarchicalMeasure = measure[0].owner.op
+    missing = GroupedMissing(op.target, op.component, len(data.initial_values))
+    start = *data.missing_index, data.initial_values
+    entries: Any = missing(shared_rng(seed=None), *start, *measure)
+    dim = f"{op.target}_hole"
+    model.add_coord(dim, names_of_holes(data, data_dims, model))
+    model.register_rv(entries, f"{name}_unobserved", dims=(dim,))
 
 
 def _register_groups(

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 from pymc.model import Model
+from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Variable
 
 from pymc_dpsplit.components.arguments import shown
+from pymc_dpsplit.variables.observed import values_of
 from pymc_dpsplit.variables.shared_labels import numbered_groups, refuse_other_index
 
 
@@ -24,16 +26,61 @@ class RowGroups:
         Names of the J groups, of which some may have no rows.
     dim : str
         Name of their dimension.
+    data : tuple of str and ndarray, optional
+        Name of the ``pm.Data`` that holds the groups, and its value when the mixture was declared.
     """
 
     group_of_row: np.ndarray
     names: Sequence[Any]
     dim: str
+    data: tuple[str, np.ndarray] | None = None
 
     @property
     def sizes(self) -> np.ndarray:
         """Return the number of rows of each group, shape (J,)."""
         return np.bincount(self.group_of_row, minlength=len(self.names))
+
+
+def column_of_groups(groups: Any, observed: Any) -> tuple[Any, Any]:
+    """Return the groups, and the observations without that column if they name one of a frame.
+
+    Parameters
+    ----------
+    groups, observed : object
+        As the user gives them.
+
+    Returns
+    -------
+    groups, observed : object
+
+    Raises
+    ------
+    ValueError
+        If a frame has no such column, or no other.
+    """
+    is_frame = hasattr(observed, "columns") and hasattr(observed, "loc")
+    if not isinstance(groups, str) or not is_frame:
+        return groups, observed
+    columns = [str(of) for of in observed.columns]
+    if groups not in columns or len(columns) == 1:
+        raise ValueError(
+            f"groups={groups!r} is no column of observed beside others, of which it has "
+            f"{', '.join(columns)}; give the name of one, or an id for each row."
+        )
+    return observed[groups], observed.drop(columns=[groups])
+
+
+def refuse_changed_groups(groups: RowGroups, name: str, model: Model) -> None:
+    """Refuse groups that ``pm.set_data`` has changed since the mixture was declared."""
+    if groups.data is None:
+        return
+    key, before = groups.data
+    now = values_of(model[key]) if model.named_vars.tree_contains(key) else before
+    if not np.array_equal(np.asarray(now), before):
+        raise ValueError(
+            f"{name}: groups={key} has other values than when {name} was declared; declare the "
+            "mixture anew."
+        )
 
 
 def read_groups(
@@ -43,7 +90,7 @@ def read_groups(
 
     Parameters
     ----------
-    groups : array-like of int or str, shape (N,)
+    groups : array-like of int or str, or pm.Data, shape (N,)
     group_dim : str or None
         Name of the dimension of groups.
     n_rows : int
@@ -74,16 +121,20 @@ def read_groups(
         raise ValueError(
             f"group_dim={dim!r} is the name of a variable of the model; give another name."
         )
+    data = None
+    if isinstance(groups, SharedVariable) and groups in model.data_vars:
+        value = np.array(values_of(groups))
+        data, groups = (str(groups.name), value), value
     if groups is None or isinstance(groups, Variable):
         raise ValueError(
             f"groups={groups} is no array of ids; give one for each row of observed, such as a "
-            "column of a table."
+            "column of a table, or pm.Data of the model."
         )
     refuse_other_index("groups", groups, observed)
     numbers, names = numbered_groups(groups, n_rows)
     if dim not in model.dim_lengths:
         order = np.argsort(np.asarray(names), kind="stable")
-        return RowGroups(np.argsort(order)[numbers], [names[at] for at in order], dim)
+        return RowGroups(np.argsort(order)[numbers], [names[at] for at in order], dim, data)
     known = model.coords.get(dim)
     if known is None:
         raise ValueError(
@@ -98,4 +149,4 @@ def read_groups(
             "model; add it there, or give another group_dim."
         )
     at_coordinate = np.array([places[str(of)] for of in names])
-    return RowGroups(at_coordinate[numbers], list(known), dim)
+    return RowGroups(at_coordinate[numbers], list(known), dim, data)

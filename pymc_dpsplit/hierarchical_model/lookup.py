@@ -18,6 +18,7 @@ from pymc_dpsplit.hierarchical_model.measure import (
     GroupedRows,
     HierarchicalMeasure,
 )
+from pymc_dpsplit.hierarchical_model.missing import GroupedMissing
 from pymc_dpsplit.variables.concentration import roots_of
 from pymc_dpsplit.variables.declared_models import declared_in
 from pymc_dpsplit.variables.lookup import MixtureVariables
@@ -44,7 +45,9 @@ class HierarchicalVariables:
     rv : TensorVariable
         The observed rows.
     data : TensorVariable
-        Their values.
+        Their values, NaN where missing.
+    unobserved : TensorVariable, optional
+        The missing entries.
     """
 
     name: str
@@ -54,11 +57,13 @@ class HierarchicalVariables:
     hyperparameters: dict[str, Variable]
     rv: Variable
     data: Variable
+    unobserved: Variable | None = None
 
     @property
     def owned(self) -> list[Variable]:
         """Return the free variables that the step moves."""
-        return list(self.measure.values())
+        entries = [] if self.unobserved is None else [self.unobserved]
+        return [*self.measure.values(), *entries]
 
     @property
     def op(self) -> HierarchicalMeasure:
@@ -78,11 +83,11 @@ class HierarchicalVariables:
 
     @property
     def rows(self) -> Any:
-        """Return the rows, shape (N, D)."""
+        """Return the rows, shape (N, D), NaN where missing."""
         values = values_of(self.data)
         if isinstance(values, SparseRows):
             return values
-        return rows_of(values, self.component.row_ndim)
+        return rows_of(values, self.component.row_ndim, may_miss=self.unobserved is not None)
 
     def roots_of_concentrations(self, model: Model) -> set[Variable]:
         """Return the free variables of a model on which alpha and gamma depend."""
@@ -91,6 +96,7 @@ class HierarchicalVariables:
     @property
     def as_mixture(self) -> MixtureVariables:
         """Return the mixture of the global measure, which is that of a new group."""
+        entries = {} if self.unobserved is None else {"unobserved": self.unobserved}
         return MixtureVariables(
             name=self.name,
             component=self.component,
@@ -101,8 +107,8 @@ class HierarchicalVariables:
             value_names=self.value_names,
             log_new_weight=True,
             rv=self.rv,
-            unobserved=None,
-            data=centred_rows(self.data, {}),
+            unobserved=self.unobserved,
+            data=centred_rows(self.data, entries),
             n_features=self.op.n_features,
         )
 
@@ -160,11 +166,18 @@ def find_hierarchical(model: Model) -> dict[str, HierarchicalVariables]:
     dict
         Name to `HierarchicalVariables`, in order of declaration.
     """
+    missing = {
+        rv.owner.op.target: rv
+        for rv in model.free_RVs
+        if isinstance(getattr(rv.owner, "op", None), GroupedMissing)
+    }
     found = {}
     for name, node, measure, value_names, rv in declared_in(
         model, HierarchicalMeasure.step_name, GroupedRows
     ):
-        keys = node.op.component.hyperparameter_ndims()
+        keys, unobserved = node.op.component.hyperparameter_ndims(), missing.get(name)
+        if unobserved is not None:
+            value_names |= {"unobserved": str(model.rvs_to_values[unobserved].name)}
         found[name] = HierarchicalVariables(
             name=name,
             measure=measure,
@@ -173,5 +186,6 @@ def find_hierarchical(model: Model) -> dict[str, HierarchicalVariables]:
             hyperparameters=dict(zip(keys, node.inputs[3:], strict=True)),
             rv=rv,
             data=model.rvs_to_values[rv],
+            unobserved=unobserved,
         )
     return found

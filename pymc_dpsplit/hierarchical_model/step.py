@@ -20,7 +20,9 @@ from pymc_dpsplit.hierarchical.parameters import draw_parameters_of
 from pymc_dpsplit.hierarchical.state import GroupedState, GroupedTarget, start_groups
 from pymc_dpsplit.hierarchical.tables import redraw_weights
 from pymc_dpsplit.hierarchical_model.draw_statistics import stats_of, stats_types
+from pymc_dpsplit.hierarchical_model.groups import refuse_changed_groups
 from pymc_dpsplit.hierarchical_model.lookup import HierarchicalVariables, find_hierarchical
+from pymc_dpsplit.hierarchical_model.missing import completed, update_incomplete
 from pymc_dpsplit.moves.franchise import factor_of_alpha, factor_of_gamma
 from pymc_dpsplit.moves.partition_law import dirichlet_process
 from pymc_dpsplit.moves.start import draw_n_start
@@ -35,6 +37,9 @@ from pymc_dpsplit.variables.step_registration import register_step, steps_last
 _KIND = "hierarchical mixture", "HDPMixture"
 # Labels are stored by default where those of a draw take no more than this.
 _BYTES_PER_DRAW = 2**18
+AUTO, COLLAPSED, SLICES = "auto", "collapsed", "slices"
+# Number of rows up to which rows are visited one by one.
+_MOST_COLLAPSED = 20_000
 
 
 @dataclass_state
@@ -54,7 +59,7 @@ class HDPMixtureState(StepMethodState):
 
 
 class HDPMixtureStep(BlockedStep):
-    """Step method for rows in groups: exact collapsed scans, splits and merges.
+    """Step method for rows in groups: exact sweeps over all rows, splits and merges.
 
     PyMC assigns it to every `HDPMixture` automatically; options are passed as
     ``pm.sample(hdp={"attempts": 10})``.
@@ -74,9 +79,15 @@ class HDPMixtureStep(BlockedStep):
     blocked : bool
         Not used: the variables of a mixture always move together.
     iterations : int
-        Scans of all rows per draw.
+        Visits of all rows per draw.
     attempts : int
-        Splits and merges attempted before each scan.
+        Splits and merges attempted before each of them.
+    kernel : str
+        How rows are visited: ``"collapsed"``, one by one, with weights of groups and parameters
+        integrated out; ``"slices"``, independently given these, by `threads`; or ``"auto"``, the
+        first up to 20,000 rows and the second beyond.  Both are exact.
+    threads : int
+        Number of threads of a sweep by slices; draws do not depend on it.
     start_clusters : int, optional
         Number of clusters to start from.  By default each chain draws it log-uniformly from 1 to
         min(50, N), so that chains start over-dispersed.
@@ -129,6 +140,8 @@ class HDPMixtureStep(BlockedStep):
         blocked: bool = True,
         iterations: int = 1,
         attempts: int = 5,
+        kernel: str = AUTO,
+        threads: int = 1,
         start_clusters: int | None = None,
         keep_labels: bool | None = None,
     ) -> None:
@@ -136,9 +149,11 @@ class HDPMixtureStep(BlockedStep):
         model = model_of_context(model)
         check_integer("iterations", iterations, 1)
         check_integer("attempts", attempts, 0)
+        check_integer("threads", threads, 1)
         if start_clusters is not None:
             check_integer("start_clusters", start_clusters, 1)
         self.mixture = owner_of(find_hierarchical(model), vars, model, *_KIND)
+        refuse_changed_groups(self.mixture.groups, self.mixture.name, model)
         _refuse_dependents(self.mixture, model)
         self.vars = [model.rvs_to_values[rv] for rv in self.mixture.owned]
         self.rng = get_random_generator(rng)
@@ -149,6 +164,7 @@ class HDPMixtureStep(BlockedStep):
         self._compile(model, point, compile_kwargs or {})
         self._target_at(point)
         n_rows = len(self.mixture.groups.group_of_row)
+        self.threads = threads if _by_slices(kernel, n_rows) else None
         if keep_labels is None:
             keep_labels = 4 * n_rows <= _BYTES_PER_DRAW
         self.keep_labels = keep_labels
@@ -165,6 +181,12 @@ class HDPMixtureStep(BlockedStep):
                 f"{self.mixture.name}: observed has {rows.shape[0]} rows, but groups= are of "
                 f"{len(groups.group_of_row)}; declare the mixture anew."
             )
+        self._items = Items(self.mixture.component)
+        self._incomplete = self.mixture.as_mixture.incomplete()
+        if self.mixture.unobserved is not None:
+            self._rows = rows
+            start: Any = self.mixture.unobserved.owner.inputs[3]
+            rows = completed(rows, self._incomplete, start.data)
         self._shift = column_centres(rows)
         self._data: Any = self.mixture.component.arranged(rows)
 
@@ -211,10 +233,13 @@ class HDPMixtureStep(BlockedStep):
         stats : list of one dict
         """
         began = time.perf_counter()
+        self._complete(point)
         target, values = self._target_at(point)
-        state = self._state(target)
+        state = self._state(target, int(point[self.mixture.value_names["n_clusters"]]))
+        if self.mixture.unobserved is not None:
+            target, state, point = self._with_drawn_entries(target, values, state, point)
         state, tables, counts = advance_groups(
-            target, state, self.rng, self.iterations, self.attempts
+            target, state, self.rng, self.iterations, self.attempts, self.threads
         )
         n_tables = int(tables.sum())
         factors = {
@@ -227,7 +252,7 @@ class HDPMixtureStep(BlockedStep):
         self.labels, self.stats, self.weights, self.log_rest = state
         params = draw_parameters_of(target.of_rows.prior, state.stats, self.rng)
         order = np.argsort(-state.weights, kind="stable")
-        parameters = Items(self.mixture.component).unpack(params[order], values, self._shift)
+        parameters = self._items.unpack(params[order], values, self._shift)
         drawn = self.mixture.point_values(
             state.weights[order], state.log_rest, parameters, n_tables
         )
@@ -236,13 +261,40 @@ class HDPMixtureStep(BlockedStep):
         stats[f"{self.mixture.name}_seconds"] = time.perf_counter() - began
         return {**point, **drawn}, [stats]
 
-    def _state(self, target: GroupedTarget) -> GroupedState:
-        """State of the chain: that of the previous draw, or a new start."""
+    def _complete(self, point: dict[str, np.ndarray]) -> None:
+        """Put the missing entries of a point in the data."""
+        if self.mixture.unobserved is not None:
+            entries = point[self.mixture.value_names["unobserved"]]
+            rows = completed(self._rows, self._incomplete, entries)
+            self._data = self.mixture.component.arranged(rows)
+
+    def _with_drawn_entries(
+        self,
+        target: GroupedTarget,
+        values: dict[str, np.ndarray],
+        state: GroupedState,
+        point: dict[str, np.ndarray],
+    ) -> tuple[GroupedTarget, GroupedState, dict[str, np.ndarray]]:
+        """Redraw the missing entries, and the labels of their rows."""
+        name = self.mixture.value_names["unobserved"]
+        rows = completed(self._rows, self._incomplete, point[name])
+        of_rows = self._items, values, self._shift
+        target, state, entries = update_incomplete(
+            *of_rows, target, state, rows, self._incomplete, self.rng
+        )
+        self._data = target.of_rows.data
+        return target, state, {**point, name: entries}
+
+    def _state(self, target: GroupedTarget, n_given: int) -> GroupedState:
+        """State of the chain: that of the previous draw, or a new start.
+
+        The number of clusters of an initial point is 0, unless the user has given it.
+        """
         if self.labels is not None:
             parts: Any = self.labels.copy(), self.stats, self.weights, self.log_rest
             return GroupedState(*parts)
         n_rows = len(target.group_of_row)
-        n_start = self.start_clusters or draw_n_start(self.rng, n_rows)
+        n_start = self.start_clusters or n_given or draw_n_start(self.rng, n_rows)
         return start_groups(target, min(n_start, n_rows), self.rng)
 
     def _target_at(
@@ -300,6 +352,16 @@ def compiling_first(sample: Callable[..., Any]) -> Callable[..., Any]:
         return sample(*args, **kwargs)
 
     return sampling
+
+
+def _by_slices(kernel: str, n_rows: int) -> bool:
+    """Whether rows are visited by slices."""
+    if kernel not in (AUTO, COLLAPSED, SLICES):
+        raise ValueError(
+            f"kernel={kernel!r} is unknown for an HDPMixture; give {AUTO!r}, {COLLAPSED!r} or "
+            f"{SLICES!r}."
+        )
+    return kernel == SLICES or (kernel == AUTO and n_rows > _MOST_COLLAPSED)
 
 
 def _refuse_dependents(mixture: HierarchicalVariables, model: Model) -> None:

@@ -47,7 +47,9 @@ def declared_in(model: Model, step_name: str, observed_op: type[Any]) -> Iterato
     ------
     Declared
     """
-    nodes = {rv.owner.op.target: rv.owner for rv in model.free_RVs if is_owned(rv, step_name)}
+    owned = (rv.owner for rv in model.free_RVs if is_owned(rv, step_name))
+    # Missing entries are owned too, and have no roles.
+    nodes = {node.op.target: node for node in owned if hasattr(node.op, "roles")}
     for rv in model.observed_RVs:
         op: Any = None if rv.owner is None else rv.owner.op
         if not isinstance(op, observed_op) or op.target not in nodes:

@@ -20,7 +20,7 @@ def log_likelihood(labels: np.ndarray, b0: float) -> float:
     return sum(family.log_marginal(COUNTS[labels == k]) for k in range(labels.max() + 1))
 
 
-def sampled_p_value(draws: int, is_tied: bool) -> float:
+def sampled_p_value(draws: int, is_tied: bool, kernel: str = "auto") -> float:
     """P-value of means of the variables, and of the numbers of clusters and tables.
 
     If alpha is also gamma, NUTS alone moves it.
@@ -46,6 +46,7 @@ def sampled_p_value(draws: int, is_tied: bool) -> float:
             random_seed=5,
             progressbar=False,
             compute_convergence_checks=False,
+            hdp={"kernel": kernel},
         ).posterior
     priors = [stats.gamma(a, scale=1.0 / b) for a, b in zip(SHAPES, RATES, strict=True)]
     truth = averages_of_groups(GROUPS, log_likelihood, priors, is_tied)
@@ -62,6 +63,11 @@ def sampled_p_value(draws: int, is_tied: bool) -> float:
 @pytest.mark.parametrize("is_tied", [False, True])
 def test_variables_and_sizes_have_their_posterior(is_tied):
     assert sampled_p_value(700, is_tied) > LEVEL
+
+
+@pytest.mark.slow
+def test_variables_and_sizes_have_their_posterior_by_slices():
+    assert sampled_p_value(1500, False, "slices") > LEVEL
 
 
 @pytest.mark.slow

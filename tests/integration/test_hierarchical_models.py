@@ -1,5 +1,6 @@
 """Mixtures of rows in groups in PyMC: declaration, the step, traces and their readers."""
 
+import arviz as az
 import numpy as np
 import pandas as pd
 import pymc as pm
@@ -49,7 +50,6 @@ def declared(**arguments) -> pm.Model:
         ({"gamma": None}, "x: gamma=None is no concentration; give a positive number"),
         ({"observed": None}, "x: observed is None, but a hierarchical mixture cannot be latent"),
         ({"observed": []}, "x: observed"),
-        ({"observed": [0, 1, np.nan, 2, 3, 4]}, "x: observed has 1 missing entries, which a hier"),
         ({"component": 3}, "x: component=3 is not a component family; give one of this package"),
         (
             {"component": dps.LinearRegression.from_data(ROWS, covariates=ROWS[:, None])},
@@ -245,8 +245,12 @@ def test_memberships_of_new_rows(sampled):
 
 def test_readers_without_a_law_refuse(sampled):
     model, idata = sampled
-    with pytest.raises(ValueError, match="is an HDPMixture, of whose rows in groups this function"):
-        dps.loo(idata, model=model)
+    with pytest.raises(ValueError, match="x is an HDPMixture, whose rows of one group have no"):
+        dps.loo_groups(idata, model=model)
+    with pytest.raises(ValueError, match="x is an HDPMixture, whose chains cannot go on from a"):
+        dps.extend(idata, model)
+    with pytest.raises(ValueError, match="x is an HDPMixture, of which no mode is sought; sample"):
+        dps.find_map(model)
     with pytest.raises(ValueError, match=r"x: pm\.compute_log_likelihood needs the density"):
         pm.compute_log_likelihood(idata, model=model)
     with pytest.raises(ValueError, match="new is not given; give rows to predict"):
@@ -259,6 +263,118 @@ def test_readers_without_a_law_refuse(sampled):
         dps.sample_labels(without, model=model)
 
 
+PARTITION = [0, 1, 0, 0, 1, 1]
+
+
+def test_clusters_are_described_by_the_labels_of_the_trace(sampled):
+    model, idata = sampled
+    found = dps.describe_clusters(idata, PARTITION, model=model).to_dataset()
+    mean = found["mu"].sel(statistic="mean").to_numpy()
+    assert mean[0] < 1.5
+    assert mean[1] > 3.5
+    assert list(found["size"].to_numpy()) == [3, 3]
+    assert dps.plot_membership(dps.describe_clusters(idata, PARTITION, model=model))
+
+
+def test_weights_of_groups_are_a_table_by_name(sampled):
+    model, idata = sampled
+    found = dps.group_weights(idata, PARTITION, model=model, random_seed=1)
+    mean = found["weight"].sel(statistic="mean")
+    assert mean.dims == ("patient", "x_reference_cluster")
+    assert mean.to_pandas().idxmax(axis=1).to_dict() == {"a": 1, "b": 0, "c": 1}
+    total = mean.sum("x_reference_cluster") + found["new_weight"].sel(statistic="mean")
+    assert np.allclose(total, 1.0)
+    assert found["size"].to_pandas().loc["b"].to_list() == [3, 0]
+    again = dps.group_weights(idata, PARTITION, random_seed=1)
+    assert found.identical(again)
+    with pytest.raises(ValueError, match="partition has 2 labels, but x has 6 observations"):
+        dps.group_weights(idata, [0, 1])
+    with pytest.raises(ValueError, match="ci_prob=2 must lie between 0 and 1"):
+        dps.group_weights(idata, PARTITION, ci_prob=2)
+
+
+def test_density_in_a_group_is_that_of_prediction(sampled):
+    model, idata = sampled
+    grid = np.array([-1.0, 0.0, 5.0])
+    for group in ("a", "c"):
+        found = dps.density(idata, group=group, grid=grid)["density"].sel(statistic="mean")
+        new = dps.predict(idata, grid, model=model, groups=[group] * 3)["log_predictive_density"]
+        # The density of Gaussians is without the remainder.
+        assert np.allclose(found, np.exp(new), rtol=0.5, atol=0.02)
+    low, high = (dps.density(idata, group=of, grid=[0.0, 5.0])["density"][:, 0] for of in "ba")
+    assert low[0] > low[1]
+    assert high[0] < high[1]
+    with pytest.raises(ValueError, match="group='z' is no group of the trace; give one of a, b"):
+        dps.density(idata, group="z")
+
+
+def test_figures_of_groups(sampled):
+    model, idata = sampled
+    assert dps.plot_density(idata, group="a").get_xlabel() == "x"
+    assert dps.plot_n_clusters(idata, prior=True, model=model)
+    assert dps.plot_clusters(idata, partition=PARTITION)
+    assert dps.plot_similarity(idata, model=model)
+    assert dps.plot_trace(idata) is not None
+
+
+@pytest.mark.filterwarnings("ignore:Estimated shape parameter of Pareto")
+def test_rows_are_left_out_in_their_groups(sampled):
+    model, idata = sampled
+    found = dps.loo(idata, model=model)
+    assert found.n_data_points == 6
+    assert np.isfinite(found.elpd)
+
+
+def test_trace_in_a_file_is_read_like_the_first(sampled, tmp_path):
+    model, idata = sampled
+    idata.to_netcdf(tmp_path / "trace.nc")
+    loaded = az.from_netcdf(tmp_path / "trace.nc")
+    one, two = (dps.group_weights(of, PARTITION, random_seed=1) for of in (idata, loaded))
+    assert np.allclose(one["weight"], two["weight"])
+    new, groups = [0.0, 5.0], ["a", "b"]
+    one, two = (dps.predict(of, new, model=model, groups=groups) for of in (idata, loaded))
+    assert np.allclose(one["log_predictive_density"], two["log_predictive_density"])
+
+
+def test_run_with_a_checkpoint_has_the_same_draws(sampled, tmp_path):
+    model, idata = sampled
+    with model:
+        kept = one_run(model, step=dps.Checkpoint(tmp_path / "run"))
+        again = one_run(model, step=dps.Checkpoint(tmp_path / "run"))
+    for name in ("x_weights", "x_n_tables", "alpha", "mu0"):
+        assert np.array_equal(idata.posterior[name], kept.posterior[name])
+        assert np.array_equal(idata.posterior[name], again.posterior[name])
+
+
+def test_trace_without_groups_has_no_weights_of_groups(sampled):
+    _, idata = sampled
+    without = idata.copy()
+    del without["constant_data"]
+    with pytest.raises(ValueError, match="x has no groups in idata; give the trace of an HDPM"):
+        dps.group_weights(without, PARTITION)
+    without = idata.copy()
+    without["sample_stats"] = type(idata)(idata.sample_stats.to_dataset().drop_vars("x_labels"))
+    with pytest.raises(ValueError, match="idata holds no x_labels, on which the weights of"):
+        dps.density(without, group="a")
+
+
+def test_missing_entries_are_drawn_and_read():
+    rows = np.c_[ROWS, ROWS]
+    rows[1, 0] = rows[2, 1] = np.nan
+    component = dps.DiagNormal(0.0, 0.1, 2.0, 1.0)
+    model = declared(observed=np.ma.masked_invalid(rows), component=component)
+    idata = one_run(model)
+    entries = idata.posterior["x_unobserved"]
+    assert list(entries["x_hole"].to_numpy()) == ["1, 0", "2, 1"]
+    mean = entries.mean(("chain", "draw")).to_numpy()
+    assert mean[0] > 2.0 > mean[1]
+    assert dps.describe_clusters(idata, PARTITION, model=model).membership.shape == (6, 2)
+    found = dps.predict(idata, [[np.nan, 5.0]], model=model, groups=["a"])
+    assert np.isfinite(found["log_predictive_density"]).all()
+    with model, pytest.raises(NotImplementedError, match="Missing entries of x cannot be drawn"):
+        pm.sample_prior_predictive(2, var_names=["x_unobserved"], random_seed=1)
+
+
 def test_what_cannot_move_the_mixture_is_refused(sampled):
     model, _ = sampled
     with model, pytest.raises(ValueError, match=r"x: the step Metropolis .* only HDPMixtureStep"):
@@ -269,6 +385,13 @@ def test_what_cannot_move_the_mixture_is_refused(sampled):
         pm.find_MAP(return_inferencedata=True, jitter=False)
     with model, pytest.raises(ValueError, match="attempts=-1 is out of range"):
         dps.HDPMixtureStep(attempts=-1)
+    with model, pytest.raises(ValueError, match="threads=0 is out of range"):
+        dps.HDPMixtureStep(threads=0)
+    with (
+        model,
+        pytest.raises(ValueError, match="kernel='neal8' is unknown for an HDPMixture; give"),
+    ):
+        dps.HDPMixtureStep(kernel="neal8")
 
 
 def test_step_takes_options():
@@ -278,6 +401,16 @@ def test_step_takes_options():
         point, (found,) = step.step(model.initial_point())
     assert point["x_n_clusters"] == found["x_occupied"]
     assert "x_labels" not in found
+
+
+def test_many_rows_are_visited_by_slices():
+    few, many = declared(), declared(observed=np.arange(21_000.0), groups=np.arange(21_000) % 2)
+    with few:
+        assert dps.HDPMixtureStep(threads=2).threads is None
+        assert dps.HDPMixtureStep(kernel="slices", threads=2).threads == 2
+    with many:
+        assert dps.HDPMixtureStep().threads == 1
+        assert dps.HDPMixtureStep(kernel="collapsed").threads is None
 
 
 def test_prior_of_the_measure_is_drawn():

@@ -142,6 +142,21 @@ def posterior(
     )
 
 
+def states_of_groups(
+    groups: np.ndarray,
+    log_likelihood: Callable[[np.ndarray], float],
+    alpha: float,
+    gamma: float,
+) -> Iterator[tuple[int, np.ndarray, float]]:
+    """Every partition, by its index, with all its tables (K,), and the log of their joint law."""
+    for i, labels in enumerate(enumerate_partitions(len(groups)).astype(int)):
+        likelihood = log_likelihood(labels)
+        counts = counts_of(labels, groups)
+        for tables in all_tables(counts):
+            log_law = log_law_of_tables(tables, counts, alpha, gamma)
+            yield i, tables.sum(axis=0), float(log_law + likelihood)
+
+
 def posterior_of_groups(
     groups: np.ndarray,
     log_likelihood: Callable[[np.ndarray], float],
@@ -152,12 +167,8 @@ def posterior_of_groups(
     n = len(groups)
     every = enumerate_partitions(n).astype(int)
     by_tables = np.zeros((len(every), n + 1))
-    for i, labels in enumerate(every):
-        likelihood = log_likelihood(labels)
-        counts = counts_of(labels, groups)
-        for tables in all_tables(counts):
-            log_law = log_law_of_tables(tables, counts, alpha, gamma)
-            by_tables[i, tables.sum()] += np.exp(log_law + likelihood)
+    for i, tables, log_joint in states_of_groups(groups, log_likelihood, alpha, gamma):
+        by_tables[i, tables.sum()] += np.exp(log_joint)
     by_tables /= by_tables.sum()
     m = np.arange(n + 1)
     n_tables = by_tables.sum(axis=0)

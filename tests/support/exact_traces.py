@@ -6,6 +6,7 @@ import arviz as az
 import numpy as np
 import xarray as xr
 
+from tests.reference.franchise import states_of_groups
 from tests.support.families import twin_of
 from tests.support.partitions import enumerate_partitions, exact_posterior
 
@@ -51,3 +52,54 @@ def exact_trace(
         found |= {key: found[key][:, :, :n_kept] for key in names}
         groups["sample_stats"] = {"x_labels": chosen.astype(np.uint8)}
     return az.from_dict(groups, dims={key: ["x_cluster"] for key in names})
+
+
+def exact_grouped_trace(
+    family: str,
+    rows: np.ndarray,
+    groups: np.ndarray,
+    alpha: float,
+    gamma: float,
+    shape: tuple[int, int],
+    seed: int,
+) -> xr.DataTree:
+    """A trace (chain, draw) of the hierarchical mixture ``x`` of rows (n, D), with its labels.
+
+    Partitions and tables are drawn by enumeration, global weights and parameters given them.
+    """
+    rng = np.random.default_rng(seed)
+    n_obs, twin = len(rows), twin_of(family, rows.shape[1])
+
+    def log_likelihood(labels: np.ndarray) -> float:
+        return sum(twin.log_marginal(rows[labels == k]) for k in range(labels.max() + 1))
+
+    every = enumerate_partitions(n_obs).astype(int)
+    states = list(states_of_groups(groups, log_likelihood, alpha, gamma))
+    law = np.exp([log_joint for *_, log_joint in states])
+    chosen = rng.choice(len(law), size=shape, p=law / law.sum())
+    found: dict[str, Any] = {
+        "x_n_clusters": np.empty(shape, int),
+        "x_new_weight": np.empty(shape),
+        "x_weights": np.zeros((*shape, n_obs)),
+    }
+    own = np.empty((*shape, n_obs), int)
+    for place in np.ndindex(*shape):
+        partition, tables, _ = states[chosen[place]]
+        *weights, rest = rng.dirichlet([*tables, gamma])
+        order = np.argsort(-np.array(weights), kind="stable")
+        own[place] = np.argsort(order)[every[partition]]
+        found["x_n_clusters"][place] = len(order)
+        found["x_weights"][place][: len(order)] = np.array(weights)[order]
+        found["x_new_weight"][place] = rest
+        for row in range(len(order)):
+            for key, value in twin.draw_parameters(rng, rows[own[place] == row], 1).items():
+                empty = np.full((*shape, n_obs, *value.shape[1:]), np.nan)
+                found.setdefault(f"x_{key}", empty)[place][row] = value[0]
+    stats = {"x_labels": own, "x_alpha": np.full(shape, alpha)}
+    held = {"x_groups": groups, "x_group_sizes": np.bincount(groups)}
+    names = [key for key in found if key not in ("x_n_clusters", "x_new_weight")]
+    dims = {key: ["x_cluster"] for key in names}
+    dims |= {"x_labels": ["x_dim_0"], "x_groups": ["x_dim_0"], "x_group_sizes": ["x_group"]}
+    parts = {"posterior": found, "sample_stats": stats, "constant_data": held}
+    coords = {"x_group": np.arange(groups.max() + 1)}
+    return az.from_dict(parts, dims=dims, coords=coords)

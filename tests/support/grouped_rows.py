@@ -76,7 +76,23 @@ def all_moves(target: GroupedTarget, state: GroupedState, rng: np.random.Generat
     return advance_groups(target, state, rng, 2, 1)[:2]
 
 
-MOVES = {"scan": scan_alone, "attempts": attempts_alone, "all": all_moves}
+def slices_alone(target: GroupedTarget, state: GroupedState, rng: np.random.Generator):
+    """One sweep by slices; the state, and its tables."""
+    return advance_groups(target, state, rng, 1, 0, threads=1)[:2]
+
+
+def all_moves_by_slices(target: GroupedTarget, state: GroupedState, rng: np.random.Generator):
+    """What the step runs on many rows, twice."""
+    return advance_groups(target, state, rng, 2, 1, threads=1)[:2]
+
+
+MOVES = {
+    "scan": scan_alone,
+    "attempts": attempts_alone,
+    "all": all_moves,
+    "slices": slices_alone,
+    "all by slices": all_moves_by_slices,
+}
 
 
 def run_grouped(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import gammaln
 
-from pymc_dpsplit.hierarchical import split_merge, tables
+from pymc_dpsplit.hierarchical import slices, split_merge, tables
 from pymc_dpsplit.hierarchical.iteration import advance_groups
 from pymc_dpsplit.hierarchical.split_merge import Division, log_split_ratio
 from pymc_dpsplit.hierarchical.state import (
@@ -126,6 +126,31 @@ def test_summary_of_groups_apart():
     assert np.isclose(summary.largest_share, 4 / 9)
 
 
+@pytest.mark.parametrize("concentrations", [(1.2, 3.0), (1e-3, 1e-3), (50.0, 30.0), (1e-8, 5.0)])
+def test_state_after_a_sweep_by_slices_agrees_with_its_labels(concentrations):
+    target, rng = target_with(*concentrations), np.random.default_rng(3)
+    state = start_groups(target, 4, rng)
+    for _ in range(4):
+        state, n_tables, _ = advance_groups(target, state, rng, 2, 1, threads=1)
+        assert set(state.labels) == set(range(len(state.weights)))
+        assert np.allclose(state.stats, resume_groups(target, state.labels).stats)
+        assert np.isclose(state.weights.sum() + np.exp(state.log_rest), 1.0)
+        state = redraw_weights(target, state, n_tables, rng)
+
+
+def test_draws_do_not_depend_on_threads():
+    n_rows, found = 8300, []
+    rows = np.random.default_rng(1).poisson([[2.0], [20.0]], (2, n_rows // 2)).reshape(-1, 1)
+    groups = np.arange(n_rows) % 3
+    of_rows = target_of(component_of("Poisson", 1), rows.astype(float), 1.0)
+    target = GroupedTarget(of_rows, groups, np.bincount(groups), 1.0)
+    for threads in (1, 3):
+        rng = np.random.default_rng(2)
+        state = start_groups(target, 2, rng)
+        found.append(advance_groups(target, state, rng, 1, 0, threads)[0])
+    assert all(np.array_equal(a, b) for a, b in zip(*found, strict=True))
+
+
 # --- moves that are wrong on purpose ------------------------------------------------------
 
 
@@ -150,7 +175,19 @@ def _without_jacobian(target, division, union, strength, log_shares):
     return log_split_ratio(target, division, union, strength, log_shares) + sum(log_shares)
 
 
-SPLIT, SCAN = "attempts", "scan"
+def _gamma_alone(log_gamma, bound):
+    return log_gamma
+
+
+def _no_weights_of_groups(log_gamma, bound):
+    return -np.log(bound)
+
+
+def _no_sticks(rng, law, log_rest, log_floor):
+    return np.empty(0), log_rest
+
+
+SPLIT, SCAN, SLICES = "attempts", "scan", "slices"
 BROKEN = {
     "one table for each group and cluster": (SCAN, tables, "draw_n_tables", _one_table_for_each),
     "as many tables as rows": (SCAN, tables, "draw_n_tables", _as_many_tables_as_rows),
@@ -162,16 +199,21 @@ BROKEN = {
         _no_constant,
     ),
     "no factor of the division": (SPLIT, split_merge, "log_split_ratio", _without_jacobian),
+    "slices without their density": (SLICES, slices, "log_factor_of", _gamma_alone),
+    "no weights of groups": (SLICES, slices, "log_factor_of", _no_weights_of_groups),
+    "slices without new clusters": (SLICES, slices, "break_global_remainder", _no_sticks),
 }
 ALWAYS = {"weights at their mean"}  # called from Python
-FAMILY, CASE, LENGTH = "Poisson", CASES["33"], 200
+FAMILY, LENGTH = "Poisson", 200
 
 
 def p_value(move: str) -> float:
-    return p_value_of(run_grouped(FAMILY, CASE, move, (8, LENGTH), 7), truth_of_rows(FAMILY, CASE))
+    # Clusters of small weight show what slices do.
+    case = CASES["42" if move == SLICES else "33"]
+    return p_value_of(run_grouped(FAMILY, case, move, (8, LENGTH), 7), truth_of_rows(FAMILY, case))
 
 
-@pytest.mark.parametrize("move", [SCAN, SPLIT])
+@pytest.mark.parametrize("move", [SCAN, SPLIT, SLICES])
 def test_correct_move_passes(move):
     assert p_value(move) > LEVEL
 

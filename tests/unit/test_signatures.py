@@ -15,6 +15,7 @@ READERS: dict[str, tuple[str, ...]] = {
     "density": (),
     "describe_clusters": ("partition",),
     "diagnose": (),
+    "group_weights": ("partition",),
     "loo": (),
     "loo_groups": (),
     "partition_uncertainty": ("partition",),

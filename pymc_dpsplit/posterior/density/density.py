@@ -40,8 +40,10 @@ from pymc_dpsplit.posterior.trace.gaussian_density import (
     refuse_shapes,
 )
 from pymc_dpsplit.posterior.trace.groups import choose_mixture, group_of
+from pymc_dpsplit.posterior.trace.hierarchical import hierarchical_in
 from pymc_dpsplit.posterior.trace.log_density import log_density_by_model
 from pymc_dpsplit.posterior.trace.places import spread_places
+from pymc_dpsplit.posterior.trace.rows_in_groups import trace_of_group
 from pymc_dpsplit.posterior.trace.values import PlottedValues, plotted_values
 from pymc_dpsplit.variables import MixtureVariables, find_mixtures
 
@@ -61,6 +63,7 @@ def density(
     var_name: str | None = None,
     features: Feature | Sequence[Feature] | None = None,
     given: Mapping[Feature, float] | None = None,
+    group: Any = None,
     grid: Any = None,
     probabilities: Sequence[float] = _PROBABILITIES,
     num_samples: int = 200,
@@ -88,6 +91,9 @@ def density(
         Feature to value: the density, distribution function and quantiles of a draw are then those
         given these values of other features.  The response of a `LinearRegression` has a density
         given all of its covariates, and given features of other parts of a `Product`.
+    group : int or str, optional
+        For an `HDPMixture`: name of the group whose density is computed; by default that of a row
+        of a new group.
     grid : array_like, shape (G,), or two of them, optional
         Values of the feature or of each of two, ascending; by default evenly spaced over the range
         of the data with a margin, 500 of one feature and 100 of each of two, or whole numbers.
@@ -151,6 +157,7 @@ def density(
     """
     name = choose_mixture(idata, var_name)
     check_integer("num_samples", num_samples, 1)
+    idata = idata if group is None else trace_of_group(idata, name, group)
     ci_prob = azb.rcParams["stats.ci_prob"] if ci_prob is None else ci_prob
     if not 0 < ci_prob < 1:
         raise ValueError(f"ci_prob={ci_prob} must lie between 0 and 1.")
@@ -193,6 +200,8 @@ def values_of(shown: PlottedValues, keep: tuple[int, ...] | None) -> np.ndarray:
 
 def _mixture_of(name: str, model: Model | None) -> MixtureVariables:
     mixture = None if model is None else find_mixtures(model).get(name)
+    grouped = None if model is None else hierarchical_in(model, name)
+    mixture = mixture if grouped is None else grouped.as_mixture
     if mixture is None:
         raise ValueError(
             f"mixture {name} is not of Gaussians, so that its trace does not tell its density; "

@@ -19,12 +19,15 @@ from pymc_dpsplit.posterior.partitions.reference import (
 from pymc_dpsplit.posterior.trace.declared import as_declared
 from pymc_dpsplit.posterior.trace.draws import draws_of, recorded_posterior
 from pymc_dpsplit.posterior.trace.labels import (
-    mixture_in,
     model_given,
     observations_in,
     refuse_other_data,
 )
-from pymc_dpsplit.posterior.trace.members import recorded_labels, with_labels
+from pymc_dpsplit.posterior.trace.members import (
+    mixture_of_either_kind,
+    recorded_labels,
+    with_labels,
+)
 from pymc_dpsplit.posterior.trace.places import spread_within_chains
 from pymc_dpsplit.variables import MixtureVariables
 
@@ -91,7 +94,8 @@ def describe_clusters(
         ``weight``
             Probability that a new observation shares a cluster of the draw with observations, and
             that one chosen at random among these is in the reference cluster: the prediction of
-            `predict` for a row of which nothing is known.
+            `predict` for a row of which nothing is known.  For an `HDPMixture` it is that in a new
+            group; `group_weights` has those of its groups.
         ``certainty``
             Average over the observations of the reference cluster of their ``membership`` in it;
             1 if in no draw they share a cluster with others.
@@ -118,10 +122,11 @@ def describe_clusters(
     the draws corresponds to the reference cluster.  Neither kind is the posterior given the
     reference partition, whose intervals would be those of a partition that is known.
 
-    Labels of the trace are used if they are variables of the model; otherwise they are redrawn
-    given the weights and parameters of the draw, which is exact, see `sample_labels`.  Draws with
-    more clusters than were recorded are completed given stored labels, if the family is conjugate.
-    Memory: 8 bytes for each draw, reference cluster and entry of a parameter.
+    Labels of the trace are used if they are variables of the model or of rows in groups; otherwise
+    they are redrawn given the weights and parameters of the draw, which is exact, see
+    `sample_labels`.  Draws with more clusters than were recorded are completed given stored labels,
+    if the family is conjugate.  Memory: 8 bytes for each draw, reference cluster and entry of a
+    parameter.
 
     References
     ----------
@@ -148,7 +153,7 @@ def describe_clusters(
     """
     rng = generator_of("random_seed", random_seed)
     model = model_given(model)
-    mixture = mixture_in(model, var_name)
+    mixture = mixture_of_either_kind(model, var_name)
     ci_prob = azb.rcParams["stats.ci_prob"] if ci_prob is None else ci_prob
     if not 0 < ci_prob < 1:
         raise ValueError(f"ci_prob={ci_prob} must lie between 0 and 1.")
@@ -163,7 +168,7 @@ def describe_clusters(
     dim, coord = observations_in(model, mixture)
     reference = reference_of(partition, dim, coord)
     refuse_other_data(idata, mixture)
-    kept = recorded_labels(idata, mixture)
+    kept = recorded_labels(idata, mixture, model)
     kept = None if kept is None else kept[:, chosen]
     form = parameters_of == _CLUSTER
     drawn, membership = _quantities(posterior, mixture, model, reference, kept, form, rng)

@@ -6,6 +6,7 @@ from pymc.model import Model
 from pytensor.compile.sharedvalue import SharedVariable
 
 from pymc_dpsplit.data.blocks import blocks_of
+from pymc_dpsplit.hierarchical_model.lookup import find_hierarchical
 from pymc_dpsplit.posterior.trace.declared import as_variable, kept_rows
 from pymc_dpsplit.posterior.trace.draws import draws_of
 from pymc_dpsplit.posterior.trace.groups import find_group, find_labels, group_of
@@ -36,6 +37,12 @@ def last_draws(idata: xr.DataTree, model: Model) -> list[dict[str, np.ndarray]]:
         those that it holds, or does not hold all clusters of a last draw.
     """
     mixtures = find_mixtures(model)
+    grouped = sorted(find_hierarchical(model))
+    if grouped:
+        raise ValueError(
+            f"{grouped[0]} is an HDPMixture, whose chains cannot go on from a trace; sample with "
+            "step=dps.Checkpoint(folder), which can, or anew with more draws."
+        )
     if not mixtures:
         raise ValueError(
             "model has no mixture, and only those with one can be extended; give the model of a "

@@ -1,5 +1,7 @@
 """Prior distribution of the number of clusters, for the mixture of a trace."""
 
+from typing import Any
+
 import numpy as np
 import pymc as pm
 import xarray as xr
@@ -11,6 +13,7 @@ from pymc_dpsplit.posterior.trace.groups import (
     find_observed,
     number_of_items,
 )
+from pymc_dpsplit.posterior.trace.hierarchical import hierarchical_in
 from pymc_dpsplit.posterior.trace.recorded import counts_of, refuse_many
 from pymc_dpsplit.prior.n_clusters import n_clusters_under
 from pymc_dpsplit.variables import find_mixtures
@@ -33,8 +36,8 @@ def n_clusters_prior(idata: xr.DataTree, name: str, model: Model | None) -> xr.D
     Returns
     -------
     DataArray of float64, dims (n_clusters,)
-        As `prior_n_clusters` returns it; without a model, relative frequencies of the draws in the
-        group ``prior`` of `idata`.
+        As `prior_n_clusters` returns it; of an `HDPMixture`, relative frequencies of draws from its
+        prior, and without a model those of the group ``prior`` of `idata`.
 
     Raises
     ------
@@ -45,6 +48,10 @@ def n_clusters_prior(idata: xr.DataTree, name: str, model: Model | None) -> xr.D
     if mixture is not None:
         discounts, strengths = pm.draw(list(mixture.law), _N_DRAWS, random_seed=0)
         return n_clusters_under(np.ravel(discounts), np.ravel(strengths), _n_rows(idata, name))
+    grouped = None if model is None else hierarchical_in(model, name)
+    if grouped is not None:
+        counts: Any = pm.draw(grouped.measure["n_clusters"], _N_DRAWS, random_seed=0)
+        return _shares(counts)
     drawn = find_group(idata, "prior")
     if drawn is None or f"{name}_n_clusters" not in drawn:
         raise ValueError(
@@ -53,7 +60,12 @@ def n_clusters_prior(idata: xr.DataTree, name: str, model: Model | None) -> xr.D
         )
     numbers = counts_of(drawn, name)
     refuse_many(numbers)
-    counts = np.bincount(numbers.to_numpy().ravel())[1:]
+    return _shares(numbers.to_numpy().ravel())
+
+
+def _shares(numbers: np.ndarray) -> xr.DataArray:
+    """Return relative frequencies of numbers of clusters."""
+    counts = np.bincount(numbers)[1:]
     coords = {"n_clusters": np.arange(1, len(counts) + 1)}
     return xr.DataArray(counts / counts.sum(), dims="n_clusters", coords=coords)
 

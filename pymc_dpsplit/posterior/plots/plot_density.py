@@ -1,6 +1,7 @@
 """Figure: the posterior density of a mixture, and the values that it models."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from pymc_dpsplit.posterior.plots.value_ticks import mark_whole_numbers
 from pymc_dpsplit.posterior.trace.categories import names_of_codes
 from pymc_dpsplit.posterior.trace.features import Feature, feature_names, feature_positions
 from pymc_dpsplit.posterior.trace.groups import choose_mixture, find_shared
+from pymc_dpsplit.posterior.trace.rows_in_groups import rows_in_groups
 from pymc_dpsplit.posterior.trace.values import plotted_values
 
 _ENCLOSED = (0.95, 0.8, 0.5, 0.2)  # share of the mass inside each contour
@@ -30,6 +32,7 @@ def plot_density(
     model: Model | None = None,
     var_name: str | None = None,
     features: Feature | Sequence[Feature] | None = None,
+    group: Any = None,
     num_samples: int = 200,
     ci_prob: float | None = None,
     ax: Any = None,
@@ -55,6 +58,9 @@ def plot_density(
     features : int, str or sequence of one or two of them, optional
         Features whose marginal density is plotted, as indices or labels of the coordinate; by
         default the first two that have a density, or the first if one of these has whole numbers.
+    group : int or str, optional
+        For an `HDPMixture`: name of the group whose density and rows are plotted; by default the
+        density of a row of a new group, over the rows of all.
     num_samples : int
         Largest number of draws to use, evenly spaced over all chains.
     ci_prob : float, optional
@@ -99,10 +105,15 @@ def plot_density(
         )
     model = Model.get_context(error_if_none=False) if model is None else model
     found = density(
-        idata, model=model, var_name=name, features=features, num_samples=num_samples,
-        ci_prob=ci_prob,
+        idata, model=model, var_name=name, features=features, group=group,
+        num_samples=num_samples, ci_prob=ci_prob,
     )  # fmt: skip
     shown = plotted_values(idata, name, model, num_samples)
+    if group is not None:
+        rows = rows_in_groups(idata, name).rows_of(group)
+        if not rows.any():
+            raise ValueError(f"group={group!r} has no rows; use density for the table.")
+        shown = replace(shown, values=shown.values[rows], kind=f"rows of {group}")
     labels = [found[dim].attrs["feature"] for dim in found["density"].dims[:-1]]
     keep = feature_positions(features, shown.values, default=2, most=2)
     if features is None and keep is not None:
@@ -112,8 +123,8 @@ def plot_density(
     if len(labels) == 2 and found.attrs["is_discrete"]:
         if features is None and keep is not None:
             return plot_density(
-                idata, model=model, var_name=name, features=keep[0], num_samples=num_samples,
-                ci_prob=ci_prob, ax=ax,
+                idata, model=model, var_name=name, features=keep[0], group=group,
+                num_samples=num_samples, ci_prob=ci_prob, ax=ax,
             )  # fmt: skip
         raise ValueError(
             f"features {labels} include one of whole numbers, which has no contours; give one "

@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from pymc.model import Model
+from scipy.special import logsumexp
 
+from pymc_dpsplit.data.blocks import column_centres
 from pymc_dpsplit.hierarchical_model.lookup import HierarchicalVariables
-from pymc_dpsplit.posterior.prediction.row_masses import Group
+from pymc_dpsplit.posterior.prediction.row_masses import Group, masses_of
 from pymc_dpsplit.posterior.trace.draws import MixtureDraw
 from pymc_dpsplit.posterior.trace.groups import group_of
 from pymc_dpsplit.posterior.trace.hierarchical import draw_of_group
@@ -102,3 +104,52 @@ def _positions(groups: Any, n_new: int, mixture: HierarchicalVariables) -> np.nd
         raise ValueError(str(error).replace("observed", "new")) from None
     known = {str(of): at for at, of in enumerate(mixture.groups.names)}
     return np.array([known.get(str(of), _NEW) for of in names])[numbers]
+
+
+def densities_in_groups(
+    draw: MixtureDraw,
+    labels: np.ndarray,
+    alpha: float,
+    mixture: HierarchicalVariables,
+    patterns: Sequence[Group],
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield log densities of rows in their groups given the others of a draw, eq. (16.10).
+
+    Parameters
+    ----------
+    draw : MixtureDraw
+        With the global weights.
+    labels : ndarray of int64, shape (N,)
+    alpha : float
+    mixture : HierarchicalVariables
+    patterns : sequence of tuple
+        For each pattern of missing entries the features present, the indices of its rows, and all
+        rows (N, D).
+
+    Yields
+    ------
+    where : ndarray of int64, shape (m,)
+    log_density : ndarray of float64, shape (m,)
+    """
+    groups, sizes = mixture.groups.group_of_row, np.bincount(labels, minlength=len(draw.weights))
+    alone, centre = sizes[labels] == 1, column_centres(draw.rows)
+    unseen = alpha * (draw.remainder + np.where(alone, draw.weights[labels], 0.0))
+    for group in np.unique(groups):
+        own = groups == group
+        counts = np.bincount(labels[own], minlength=len(sizes))
+        masses = counts + alpha * draw.weights
+        of_group = draw._replace(weights=masses, remainder=1.0)
+        here = [(of, where[own[where]], rows) for of, where, rows in patterns]
+        for where, log_mass in masses_of(of_group, mixture.component, here, centre):
+            k = labels[where]
+            others = others_of(counts[k]) + alpha * draw.weights[k]
+            with np.errstate(divide="ignore"):
+                less = np.where(alone[where], -np.inf, np.log(others) - np.log(masses[k]))
+                log_mass[-1] += np.log(unseen[where])
+            log_mass[k, np.arange(len(where))] += less
+            yield where, logsumexp(log_mass, axis=0) - np.log(own.sum() - 1 + alpha)
+
+
+def others_of(counts: np.ndarray) -> np.ndarray:
+    """Return the numbers of other rows of a group in clusters that hold this many of it."""
+    return counts - 1

@@ -12,16 +12,22 @@ from pymc_dpsplit.components.arguments import generator_of
 from pymc_dpsplit.data.blocks import column_centres
 from pymc_dpsplit.data.sparse_rows import Rows, SparseRows, as_array
 from pymc_dpsplit.moves.patterns import patterns_of
+from pymc_dpsplit.posterior.prediction.in_groups import densities_in_groups
 from pymc_dpsplit.posterior.prediction.row_masses import Group, log_density_left_out, masses_of
 from pymc_dpsplit.posterior.trace.draws import MixtureDraw, draws_of, recorded_posterior
+from pymc_dpsplit.posterior.trace.hierarchical import hierarchical_in
 from pymc_dpsplit.posterior.trace.labels import (
     items_in,
-    mixture_in,
     model_given,
     refuse_other_data,
 )
-from pymc_dpsplit.posterior.trace.members import recorded_labels, with_labels
+from pymc_dpsplit.posterior.trace.members import (
+    mixture_of_either_kind,
+    recorded_labels,
+    with_labels,
+)
 from pymc_dpsplit.posterior.trace.places import all_places, spread_within_chains
+from pymc_dpsplit.posterior.trace.rows_in_groups import rows_in_groups
 from pymc_dpsplit.variables import MixtureVariables
 from pymc_dpsplit.variables.log_density import log_masses
 
@@ -63,7 +69,8 @@ def loo(
         As from `arviz.loo` with ``pointwise=True``: ``elpd``, ``se`` and, for each observation,
         ``elpd_i`` and ``pareto_k``; `arviz.compare` takes it.  Rows without any observed entry are
         left out.  With ``groups=`` or ``counts=`` an observation is a group of rows; with
-        ``labels=`` the rows of a known label, and that they are together, or one other row.
+        ``labels=`` the rows of a known label, and that they are together, or one other row.  A row
+        of an `HDPMixture` is predicted in its group, from the other rows of all groups [3]_.
 
     Raises
     ------
@@ -80,6 +87,7 @@ def loo(
     .. [1] docs/method.md, eq. (11.10).
     .. [2] Vehtari, Gelman and Gabry (2017). Practical Bayesian model evaluation using
        leave-one-out cross-validation and WAIC. Statistics and Computing 27, 1413-1432.
+    .. [3] docs/method.md, eq. (16.10).
 
     Examples
     --------
@@ -96,7 +104,7 @@ def loo(
     """
     rng = generator_of("random_seed", random_seed)
     model = model_given(model)
-    mixture = mixture_in(model, var_name)
+    mixture = mixture_of_either_kind(model, var_name)
     return smoothed(left_out_likelihood(idata, model, mixture, num_samples, rng))
 
 
@@ -139,7 +147,9 @@ def left_out_likelihood(
     refuse_other_data(idata, mixture)
     chosen = spread_within_chains(recorded, num_samples)
     posterior = recorded.isel(draw=chosen)
-    kept = recorded_labels(idata, mixture)
+    kept = recorded_labels(idata, mixture, model)
+    grouped = hierarchical_in(model, mixture.name)
+    alphas = None if grouped is None else rows_in_groups(idata, mixture.name).alphas
     places = all_places(posterior)
     found: Any = None
     for place, draw in zip(places, draws_of(posterior, mixture, model, places), strict=True):
@@ -147,7 +157,12 @@ def left_out_likelihood(
             is_missing = _is_missing(mixture, draw.rows)
             found = np.empty((posterior.sizes["chain"], len(chosen), len(is_missing)))
         own = None if kept is None else kept[place[0], chosen[place[1]]]
-        for where, density in _densities(draw, own, mixture, is_missing, rng):
+        if grouped is None or own is None or alphas is None:
+            densities = _densities(draw, own, mixture, is_missing, rng)
+        else:
+            alpha = float(alphas[place[0], chosen[place[1]]])
+            densities = densities_in_groups(draw, own, alpha, grouped, _patterns(draw, is_missing))
+        for where, density in densities:
             found[place][where] = density
     whole = over_observations(found, posterior, mixture, model)
     return whole[..., ~is_missing.all(1)]
@@ -171,6 +186,12 @@ def _is_missing(mixture: MixtureVariables, rows: Rows) -> np.ndarray:
     return is_missing
 
 
+def _patterns(draw: MixtureDraw, is_missing: np.ndarray) -> list[Group]:
+    """Return the rows of a draw by their pattern of missing entries."""
+    rows: Any = as_array(draw.rows) if isinstance(draw.rows, SparseRows) else draw.rows
+    return [(present, where, rows) for present, where in patterns_of(is_missing)]
+
+
 def _densities(
     draw: MixtureDraw,
     labels: np.ndarray | None,
@@ -186,11 +207,11 @@ def _densities(
     # Atoms of the remainder that got observations are a part of it in `draw.remainder`.
     empty = labelled.weights[:n_recorded][n_members[:n_recorded] == 0].sum()
     unseen = max(draw.remainder + empty - labelled.weights[n_recorded:].sum(), 0.0)
-    rows: Any = as_array(draw.rows) if isinstance(draw.rows, SparseRows) else draw.rows
-    groups: list[Group] = [(present, where, rows) for present, where in patterns_of(is_missing)]
+    groups = _patterns(draw, is_missing)
     whole, centre = labelled._replace(remainder=1.0), column_centres(draw.rows)
     if mixture.items.shared is not None:
         law = whole.weights, whole.remainder, whole.parameters, whole.values
+        rows = groups[0][2]
         masses = log_masses(mixture.items, rows, *law, centre, draw.law.strength, draw.law.discount)
         known = masses, labelled.weights, n_members, unseen, labels
         sizes = mixture.items.shared.multiplicities

@@ -13,6 +13,7 @@ from pymc_dpsplit.data.blocks import column_centres
 from pymc_dpsplit.posterior.prediction.loo import over_observations, smoothed
 from pymc_dpsplit.posterior.prediction.row_masses import log_density_left_out
 from pymc_dpsplit.posterior.trace.draws import MixtureDraw, draws_of, recorded_posterior
+from pymc_dpsplit.posterior.trace.hierarchical import hierarchical_in
 from pymc_dpsplit.posterior.trace.labels import mixture_in, model_given
 from pymc_dpsplit.posterior.trace.members import recorded_labels
 from pymc_dpsplit.posterior.trace.places import all_places, spread_within_chains
@@ -99,6 +100,12 @@ def loo_groups(
     3
     """
     model = model_given(model)
+    grouped = hierarchical_in(model, var_name)
+    if grouped is not None:
+        raise ValueError(
+            f"{grouped.name} is an HDPMixture, whose rows of one group have no joint density in "
+            "closed form; use loo, which leaves out one row at a time."
+        )
     mixture = mixture_in(model, var_name)
     return smoothed(integrated_likelihood(idata, model, mixture, num_samples))
 

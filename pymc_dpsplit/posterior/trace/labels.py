@@ -175,7 +175,7 @@ def mixture_in(model: Model, var_name: str | None) -> MixtureVariables:
     if hierarchical_in(model, var_name) is not None:
         raise ValueError(
             f"{var_name or 'the mixture of the model'} is an HDPMixture, of whose rows in groups "
-            "this function has no law; use sample_labels, point_partition, diagnose or predict."
+            "this function has no law; use loo, predict, describe_clusters or group_weights."
         )
     if var_name not in mixtures:
         raise ValueError(

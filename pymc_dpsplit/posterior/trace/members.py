@@ -4,21 +4,52 @@ from collections.abc import Mapping
 
 import numpy as np
 import xarray as xr
+from pymc.model import Model
 
 from pymc_dpsplit.posterior.trace.draws import MixtureDraw
 from pymc_dpsplit.posterior.trace.groups import group_of
-from pymc_dpsplit.posterior.trace.labels import redraw
+from pymc_dpsplit.posterior.trace.hierarchical import hierarchical_in
+from pymc_dpsplit.posterior.trace.labels import mixture_in, redraw
 from pymc_dpsplit.posterior.trace.recorded import counts_of, labels_of
+from pymc_dpsplit.posterior.trace.rows_in_groups import rows_in_groups
 from pymc_dpsplit.variables import MixtureVariables
 
 
-def recorded_labels(idata: xr.DataTree, mixture: MixtureVariables) -> np.ndarray | None:
-    """Return the labels of the draws if they are variables of the model, otherwise None.
+def mixture_of_either_kind(model: Model, var_name: str | None) -> MixtureVariables:
+    """Return a mixture of a model by name; of an `HDPMixture` that of its global measure.
+
+    Parameters
+    ----------
+    model : pymc.Model
+    var_name : str, optional
+        Name of the mixture; required if the model has several.
+
+    Returns
+    -------
+    MixtureVariables
+
+    Raises
+    ------
+    ValueError
+        If the model lacks the mixture, or has several and none is named.
+    """
+    grouped = hierarchical_in(model, var_name)
+    return mixture_in(model, var_name) if grouped is None else grouped.as_mixture
+
+
+def recorded_labels(
+    idata: xr.DataTree, mixture: MixtureVariables, model: Model | None = None
+) -> np.ndarray | None:
+    """Return the labels of the draws if they are indices of recorded clusters, otherwise None.
+
+    They are if they are variables of the model, or of rows in groups.
 
     Parameters
     ----------
     idata : DataTree
     mixture : MixtureVariables
+    model : pymc.Model, optional
+        Required if the mixture may be that of an `HDPMixture`.
 
     Returns
     -------
@@ -30,6 +61,8 @@ def recorded_labels(idata: xr.DataTree, mixture: MixtureVariables) -> np.ndarray
     ValueError
         If the trace lacks them, or if they exceed the number of clusters.
     """
+    if model is not None and hierarchical_in(model, mixture.name) is not None:
+        return rows_in_groups(idata, mixture.name).labels.astype(np.int64)
     if not mixture.is_labelled:
         return None
     posterior, name = group_of(idata, "posterior"), mixture.name
