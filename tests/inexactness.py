@@ -1,13 +1,16 @@
 """How far samplers of the literature are from the posterior, enumerated over all partitions.
 
-`python -m tests.inexactness` prints the table of docs/samplers.md: for each sampler that is not
+`python -m tests.inexactness` prints the tables of docs/samplers.md: for each sampler that is not
 exact, and for one that is, the total variation between the law of its partitions and the posterior,
-and the mean number of clusters, from chains that begin with exact draws.
+and the mean number of clusters, from chains that begin with exact draws; then the same for values
+of their options.  `python -m tests.inexactness NAME ..` prints the rows of these samplers.
 """
 
 import sys
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +29,12 @@ FAMILY = ("Normal", 1)
 CASES = [("overlapping", 1.0), ("overlapping", 5.0), ("separated", 1.0), ("outlier", 1.0)]
 # An exact sampler, whose total variation is that of the Monte Carlo error.
 _REFERENCE = "neal8"
+# Options by which the distance of a sampler varies, beside the default.
+OPTIONS: dict[str, list[dict[str, Any]]] = {
+    "truncated": [{"truncation": level} for level in (3, 5, 10, 40)],
+    "ics": [{"m": m} for m in (1, 3, 30, 100)],
+}
+_NONE: Mapping[str, Any] = MappingProxyType({})
 _N_CHAINS, _N_BURN_IN, _N_DRAWS, _N_ITERATIONS = 64, 40, 1000, 5
 _SEED = 20261123
 
@@ -47,7 +56,12 @@ class Distance(NamedTuple):
 
 
 def distance(
-    name: str, dataset: str, alpha: float, n_draws: int = _N_DRAWS, n_burn_in: int = _N_BURN_IN
+    name: str,
+    dataset: str,
+    alpha: float,
+    options: Mapping[str, Any] = _NONE,
+    n_draws: int = _N_DRAWS,
+    n_burn_in: int = _N_BURN_IN,
 ) -> Distance:
     """Measure the distance of a sampler from the posterior, five iterations per draw."""
     rng = np.random.default_rng(_SEED)
@@ -55,14 +69,15 @@ def distance(
     exact = exact_posterior(twin_of(*FAMILY), data, alpha)
     target = target_of(component_of(*FAMILY), data, alpha)
     attempts = float(SAMPLERS[name].attempts)
-    schedule = sampler.Schedule(_N_ITERATIONS, attempts, np.empty(0, np.int64))
+    settings = SAMPLERS[name].settings(options)
+    schedule = sampler.Schedule(_N_ITERATIONS, attempts, np.empty(0, np.int64), settings=settings)
     drawn = np.empty((_N_CHAINS, n_draws, len(data)), np.int8)
-    for chain, start in enumerate(rng.choice(len(exact), _N_CHAINS, p=exact)):
+    for c, start in enumerate(rng.choice(len(exact), _N_CHAINS, p=exact)):
         state = sampler.resume(target, enumerate_partitions(len(data))[start])
         for draw in range(-n_burn_in, n_draws):
             state, _ = sampler.advance(name, target, state, rng, schedule)
             if draw >= 0:
-                drawn[chain, draw] = state.labels
+                drawn[c, draw] = state.labels
     found = np.bincount(partition_index(drawn).ravel(), minlength=len(exact))
     found = found / found.sum()
     return Distance(
@@ -72,11 +87,18 @@ def distance(
     )
 
 
-def rows() -> Iterator[str]:
-    """Rows of the table of all samplers and cases, in Markdown."""
+def _shown(name: str, options: Mapping[str, Any]) -> str:
+    """A kernel and its options as in a call."""
+    return ", ".join([f'`"{name}"`', *(f"`{key}={value}`" for key, value in options.items())])
+
+
+def rows(names: list[str]) -> Iterator[str]:
+    """Rows of the table of these samplers without options, in Markdown."""
     yield "| data | alpha | kernel | total variation | E(K) | exact |"
     yield "|---|---|---|---|---|---|"
-    for name in (*(name for name, row in SAMPLERS.items() if not row.is_exact), _REFERENCE):
+    for name in names:
+        if SAMPLERS[name].is_exact and name != _REFERENCE:
+            continue
         for dataset, alpha in CASES:
             found = distance(name, dataset, alpha)
             yield (
@@ -85,7 +107,20 @@ def rows() -> Iterator[str]:
             )
 
 
+def rows_of_options(names: list[str]) -> Iterator[str]:
+    """Rows of the table of values of options: total variation and mean number of clusters."""
+    heads = [f"{dataset}, {alpha:g}" for dataset, alpha in CASES]
+    yield f"| kernel | {' | '.join(heads)} |"
+    yield "|---" * (1 + len(heads)) + "|"
+    for name in names:
+        for options in OPTIONS.get(name, []):
+            found = [distance(name, *case, options) for case in CASES]
+            cells = [f"{of.total_variation:.3f}, {of.n_clusters:.2f}" for of in found]
+            yield f"| {_shown(name, options)} | {' | '.join(cells)} |"
+
+
 if __name__ == "__main__":
-    for line in rows():
+    chosen = sys.argv[1:] or list(SAMPLERS)
+    for line in chain(rows(chosen), [""], rows_of_options(chosen)):
         sys.stdout.write(line + "\n")
         sys.stdout.flush()
