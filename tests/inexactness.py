@@ -33,6 +33,9 @@ _REFERENCE = "neal8"
 OPTIONS: dict[str, list[dict[str, Any]]] = {
     "truncated": [{"truncation": level} for level in (3, 5, 10, 40)],
     "ics": [{"m": m} for m in (1, 3, 30, 100)],
+    "av-parallel": [
+        {"processors": n, "published": published} for published in (True, False) for n in (2, 8)
+    ],
 }
 _NONE: Mapping[str, Any] = MappingProxyType({})
 _N_CHAINS, _N_BURN_IN, _N_DRAWS, _N_ITERATIONS = 64, 40, 1000, 5

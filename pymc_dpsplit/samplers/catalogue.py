@@ -9,6 +9,7 @@ from pymc_dpsplit.kernels.tiles import TILE
 from pymc_dpsplit.moves.cost import visit_cost, work_of
 from pymc_dpsplit.moves.family_moves import KernelForm, typical_size
 from pymc_dpsplit.moves.target import Target
+from pymc_dpsplit.samplers.av_parallel import N_PROCESSORS, iterate_av_parallel
 from pymc_dpsplit.samplers.chang_fisher import iterate_chang_fisher
 from pymc_dpsplit.samplers.importance_conditional import N_VALUES, iterate_ics
 from pymc_dpsplit.samplers.jain_neal import RESTRICTED_SCANS, iterate_jain_neal
@@ -40,6 +41,12 @@ def _jain_neal_cost(
 ) -> float:
     scans = (RESTRICTED_SCANS + 1) * _side_cost(target, n_clusters)
     return _collapsed_cost(target, n_clusters) + attempts * scans
+
+
+def _av_parallel_cost(target: Target, n_clusters: int, _: float, settings: np.ndarray) -> float:
+    n_processors = float(settings[0])
+    looks = n_processors * target.data.shape[0] * _LOOK
+    return target.data.shape[0] * visit_cost(target, -int(-n_clusters // n_processors)) + looks
 
 
 def _sams_cost(target: Target, n_clusters: int, attempts: float, _settings: np.ndarray) -> float:
@@ -157,6 +164,21 @@ _ALL = (
         is_collapsed=False,
         takes_any_law=False,
         options=(SamplerOption("truncation", TRUNCATION, least=2),),
+    ),
+    PublishedSampler(
+        name="av-parallel",
+        source="Williamson, Dubey & Xing (2013), arXiv 1211.7120",
+        is_exact=True,
+        conjugate=KernelForm(iterate_av_parallel, None, keeps=True),
+        nonconjugate=None,
+        attempts=0,
+        cost=_av_parallel_cost,
+        is_collapsed=True,
+        takes_any_law=False,
+        options=(
+            SamplerOption("processors", N_PROCESSORS, least=1),
+            SamplerOption("published", False, is_exact_if_true=False),
+        ),
     ),
 )
 

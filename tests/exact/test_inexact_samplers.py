@@ -25,6 +25,7 @@ INEXACT: dict[str, dict[str, int]] = {
     name: {} for name, row in SAMPLERS.items() if not row.is_exact
 }
 INEXACT["truncated"] = {"truncation": 5}
+INEXACT["av-parallel"] = {"processors": 8, "published": True}
 _DRAWS = 150
 # With a small one, ten values of importance conditional sampling hardly differ from the remainder.
 _LARGE_ALPHA = 5.0

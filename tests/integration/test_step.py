@@ -56,6 +56,11 @@ def test_variables_are_given_in_several_forms(form):
     arguments = {
         "nothing": (),
         "variables": (owned,),
+        "processors": ({"kernel": "av-parallel", "processors": 0}, "processors=0 is out of range"),
+        "published": (
+            {"kernel": "av-parallel", "published": 1},
+            "published=1 is neither; give True",
+        ),
         "values": (values,),
         "tuple": (tuple(owned),),
     }

@@ -107,6 +107,7 @@ PUBLISHED: dict[str, Move] = {
     "SAMS": attempt(sams_attempt),
     "Neal 8": sweep(auxiliary_sweep),
     "slice sampler": kernel("slice"),
+    "processors": kernel("av-parallel", processors=3),
 }
 MOVES: dict[str, Move] = {
     "slice": sweep(slice_sweep),

@@ -81,6 +81,13 @@ def test_options_of_work_change_the_cost(rng: np.random.Generator) -> None:
         assert costly.n_iterations <= make_schedule(name, target, state, settings=few).n_iterations
 
 
+def test_options_that_are_not_exact_warn(recwarn: pytest.WarningsRecorder) -> None:
+    check_published("av-parallel", "x", dirichlet_process(1.0), {"processors": 2})
+    assert len(recwarn) == 0
+    check_published("av-parallel", "x", dirichlet_process(1.0), {"published": True})
+    assert len(recwarn) == 1
+
+
 @over_samplers
 def test_plan_says_what_an_iteration_visits(name: str, rng: np.random.Generator) -> None:
     target = target_of(dps.Normal(0, 0.1, 2, 1), rng.standard_normal((30, 1)), 1.0)
