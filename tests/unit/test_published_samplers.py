@@ -23,7 +23,7 @@ def test_page_describes_it(name: str) -> None:
     authors = SAMPLERS[name].source.split(" (")[0]
     exact = "yes" if SAMPLERS[name].is_exact else "no"
     families = "conjugate" if SAMPLERS[name].nonconjugate is None else "all"
-    (row,) = [line for line in PAGE.splitlines() if line.startswith(f'| `"{name}"`')]
+    (row,) = [line for line in PAGE.splitlines() if line.startswith(f'| `"{name}"` |')]
     source, *rest = [cell.strip() for cell in row.split("|")[2:-1]]
     assert source.startswith(authors)
     assert rest == [exact, families]
@@ -68,7 +68,7 @@ def test_options_are_read_in_their_order() -> None:
             option.check(option.default)
             settings = row.settings({option.name: 7})
             assert [settings[i], *np.delete(settings, i)] == [7, *np.delete(row.settings({}), i)]
-            assert f"`{option.name}=`" in PAGE
+            assert f"`{option.name}=" in PAGE
 
 
 def test_options_of_work_change_the_cost(rng: np.random.Generator) -> None:
