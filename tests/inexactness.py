@@ -31,6 +31,11 @@ CASES = [("overlapping", 1.0), ("overlapping", 5.0), ("separated", 1.0), ("outli
 _REFERENCE = "neal8"
 # Options by which the distance of a sampler varies, beside the default.
 OPTIONS: dict[str, list[dict[str, Any]]] = {
+    "chang-fisher": [
+        {"super_clusters": True},
+        {"sub_cluster_burn_in": False},
+        {"super_clusters": True, "sub_cluster_burn_in": False},
+    ],
     "truncated": [{"truncation": level} for level in (3, 5, 10, 40)],
     "ics": [{"m": m} for m in (1, 3, 30, 100)],
     "av-parallel": [

@@ -129,6 +129,10 @@ _ALL = (
         cost=_chang_fisher_cost,
         is_collapsed=False,
         takes_any_law=False,
+        options=(
+            SamplerOption("super_clusters", False),
+            SamplerOption("sub_cluster_burn_in", True),
+        ),
     ),
     PublishedSampler(
         name="slice",

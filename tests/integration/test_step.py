@@ -61,6 +61,10 @@ def test_variables_are_given_in_several_forms(form):
             {"kernel": "av-parallel", "published": 1},
             "published=1 is neither; give True",
         ),
+        "super-clusters": (
+            {"kernel": "chang-fisher", "super_clusters": "yes"},
+            "super_clusters='yes' is neither; give True or False",
+        ),
         "values": (values,),
         "tuple": (tuple(owned),),
     }
