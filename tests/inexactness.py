@@ -3,7 +3,8 @@
 `python -m tests.inexactness` prints the tables of docs/samplers.md: for each sampler that is not
 exact, and for one that is, the total variation between the law of its partitions and the posterior,
 and the mean number of clusters, from chains that begin with exact draws; then the same for values
-of their options.  `python -m tests.inexactness NAME ..` prints the rows of these samplers.
+of their options.  `python -m tests.inexactness NAME ..` prints the rows of these samplers, and
+`python -m tests.inexactness smc` those of particles, which are no kernel.
 """
 
 import sys
@@ -15,7 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_dpsplit import sampler
+from pymc_dpsplit.kernels.generators import address_of
+from pymc_dpsplit.moves.collapsed.scan import log_densities_alone
 from pymc_dpsplit.samplers.catalogue import SAMPLERS
+from pymc_dpsplit.samplers.particles import resampled, run_particles
 from tests.support.families import component_of, dataset_of, target_of, twin_of
 from tests.support.partitions import (
     enumerate_partitions,
@@ -127,8 +131,59 @@ def rows_of_options(names: list[str]) -> Iterator[str]:
             yield f"| {_shown(name, options)} | {' | '.join(cells)} |"
 
 
+def particles_of(target: sampler.Target, n_particles: int, rng: np.random.Generator) -> np.ndarray:
+    """Partitions of particles at the end of a run, all of one weight."""
+    n_obs = len(target.data)
+    log_alone = log_densities_alone(target.prior, target.data, np.arange(n_obs))
+    labels, log_weights, _, _ = run_particles(
+        target, rng.permutation(n_obs), log_alone, n_particles, address_of(rng)
+    )
+    return labels[resampled(log_weights, rng.random())]
+
+
+def rows_of_particles() -> Iterator[str]:
+    """Rows of the tables of particles: pooled over runs, then by run on more observations."""
+    rng, heads = np.random.default_rng(_SEED), [f"{dataset}, {alpha:g}" for dataset, alpha in CASES]
+    yield f"| particles | {' | '.join(heads)} |"
+    yield "|---" * (1 + len(heads)) + "|"
+    for n_particles in (1, 3, 10, 100):
+        cells = []
+        for dataset, alpha in CASES:
+            data = dataset_of(FAMILY[0], dataset, FAMILY[1])
+            exact = exact_posterior(twin_of(*FAMILY), data, alpha)
+            target = target_of(component_of(*FAMILY), data, alpha)
+            n_runs = _N_CHAINS * _N_DRAWS // n_particles
+            drawn = np.stack([particles_of(target, n_particles, rng) for _ in range(n_runs)])
+            found = np.bincount(partition_index(drawn).ravel(), minlength=len(exact)) / drawn.size
+            found *= len(data)
+            n_clusters = float(found @ n_clusters_of(len(data)))
+            cells.append(f"{0.5 * np.abs(found - exact).sum():.3f}, {n_clusters:.2f}")
+        yield f"| {n_particles} | {' | '.join(cells)} |"
+    yield ""
+    yield "| observations | particles | E(K) | its scatter between runs | exact |"
+    yield "|---|---|---|---|---|"
+    for n_obs in (50, 500):
+        data = rng.normal(size=(n_obs, 1)) + 3.0 * rng.integers(3, size=(n_obs, 1))
+        target = target_of(component_of(*FAMILY), data, 1.0)
+        schedule = sampler.Schedule(2, 0.0, np.empty(0, np.int64))
+        state, numbers = sampler.start(target, rng, 3), []
+        for draw in range(-500, 20_000_000 // n_obs // 20):
+            state, _ = sampler.advance("collapsed", target, state, rng, schedule)
+            if draw >= 0:
+                numbers.append(len(state.stats))
+        for n_particles in (100, 1000):
+            means = [
+                (particles_of(target, n_particles, rng).max(axis=1) + 1).mean() for _ in range(20)
+            ]
+            yield (
+                f"| {n_obs} | {n_particles} | {np.mean(means):.2f} | {np.std(means, ddof=1):.2f} "
+                f"| {np.mean(numbers):.2f} |"
+            )
+
+
 if __name__ == "__main__":
     chosen = sys.argv[1:] or list(SAMPLERS)
-    for line in chain(rows(chosen), [""], rows_of_options(chosen)):
+    lines = chain(rows(chosen), [""], rows_of_options(chosen))
+    for line in rows_of_particles() if chosen == ["smc"] else lines:
         sys.stdout.write(line + "\n")
         sys.stdout.flush()

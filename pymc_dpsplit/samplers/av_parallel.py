@@ -182,9 +182,10 @@ def iterate_av_parallel(
     rng = open_generator(generator)
     atoms, n_processors = no_atoms(target.prior), int(schedule.settings[0])
     log_alone = log_densities_alone(target.prior, target.data, np.arange(labels.shape[0]))
-    processors = draw_processors(labels, stats, n_processors, rng)
     if of_clusters.shape[0] > 0:
         processors = of_clusters[:, 0].astype(np.int64)
+    else:
+        processors = draw_processors(labels, stats, n_processors, rng)
     for _ in range(schedule.n_iterations):
         stats, processors = local_sweeps(
             target, labels, stats, processors, n_processors, log_alone, rng
