@@ -72,6 +72,15 @@ SUBJECTS = {
         "clusters and nothing else, written by hand. Both in one process, in turns, from one "
         "state; the median of the ratios of the turns.",
     ),
+    "rank_one": Subject(
+        "Rank-one updates of collapsed Gibbs",
+        "How many times longer a visit of collapsed Gibbs takes for normal clusters with full "
+        "covariances if the matrices of the cluster that is left and of that which is joined are "
+        "factorised anew, than with rank-one updates of their factors, as Das (2014) proposes: "
+        "every observation leaves its cluster, five predictive densities and that of a new cluster "
+        "are computed, and it joins one. One thread, in turns, from one state. The collapsed "
+        "kernel does less: an observation that stays where it is changes no factor.",
+    ),
     "mixing": Subject(
         "Mixing",
         "Effective draws per CPU second through `pm.sample`, over those of the control, "
