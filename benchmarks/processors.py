@@ -71,7 +71,8 @@ def run_of(kernel: str, n_processors: int, seed: int) -> Run:
         state, _ = sampler.advance(kernel, target, state, rng, schedule)
 
     advance()
-    seconds, largest = [], []
+    seconds: list[float] = []
+    largest: list[float] = []
     while sum(seconds) < _SECONDS:
         seconds.append(cpu_seconds(advance))
         if n_processors:

@@ -7,6 +7,8 @@ which an observation changes by a matrix of rank one: O(D^2), and O(D^3) if it i
 
 import math
 from collections.abc import Iterator
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -35,7 +37,15 @@ _TURNS = 5
 
 
 @jitted
-def _change(prior, data, i, sign, stats, cache, is_whole):
+def _change(
+    prior: Any,
+    data: np.ndarray,
+    i: int,
+    sign: float,
+    stats: np.ndarray,
+    cache: np.ndarray,
+    is_whole: bool,
+) -> None:
     """Let an observation join (1) or leave (-1) a cluster."""
     one = np.zeros(stats_size(prior))
     add_row(prior, data, i, one)
@@ -50,7 +60,15 @@ def _change(prior, data, i, sign, stats, cache, is_whole):
 
 
 @jitted
-def visits(target, labels, stats, caches, n_visits, is_whole, rng):
+def visits(
+    target: sampler.Target,
+    labels: np.ndarray,
+    stats: np.ndarray,
+    caches: np.ndarray,
+    n_visits: int,
+    is_whole: bool,
+    rng: np.random.Generator,
+) -> None:
     """Visit the first observations; one that would found a cluster stays where it was.
 
     Parameters
@@ -80,7 +98,7 @@ def visits(target, labels, stats, caches, n_visits, is_whole, rng):
 
 
 @jitted
-def caches_of(prior, stats):
+def caches_of(prior: Any, stats: np.ndarray) -> np.ndarray:
     """Caches of clusters, and of one without observations, shape (K + 1, C)."""
     n_clusters = stats.shape[0]
     caches = np.empty((n_clusters + 1, predictive_size(prior)))
@@ -106,7 +124,8 @@ def _microseconds(n_features: int, n_visits: int) -> np.ndarray:
 
     for is_whole in (False, True):
         run(is_whole, 1)
-    seconds = [[cpu_seconds(lambda w=w: run(w)) for w in (False, True)] for _ in range(_TURNS)]
+    calls = partial(run, False), partial(run, True)
+    seconds = [[cpu_seconds(call) for call in calls] for _ in range(_TURNS)]
     return 1e6 * np.array(seconds) / n_visits
 
 
