@@ -72,6 +72,25 @@ SUBJECTS = {
         "clusters and nothing else, written by hand. Both in one process, in turns, from one "
         "state; the median of the ratios of the turns.",
     ),
+    "rank_one": Subject(
+        "Rank-one updates of collapsed Gibbs",
+        "How many times longer a visit of collapsed Gibbs takes for normal clusters with full "
+        "covariances if the matrices of the cluster that is left and of that which is joined are "
+        "factorised anew, than with rank-one updates of their factors, as Das (2014) proposes: "
+        "every observation leaves its cluster, five predictive densities and that of a new cluster "
+        "are computed, and it joins one. One thread, in turns, from one state. The collapsed "
+        "kernel does less: an observation that stays where it is changes no factor.",
+    ),
+    "processors": Subject(
+        "Clusters on processors",
+        "The kernel `av-parallel` on the synthetic data of Williamson, Dubey & Xing (2013), figure "
+        "1, with 20,000 observations in the place of a million: 50 normal components of variance "
+        "0.01 and means uniform on (0, 10), from 80 clusters of k-means. Our choice, which the "
+        "paper leaves open: alpha = 1, means N(5, 3^2). F1 of the pairs in one cluster against the "
+        "truth, after as much CPU time of one thread for each; means of two seeds, which draw "
+        "other data. Components overlap, so that no partition of observations has F1 = 1. The "
+        "global step, a draw for each cluster, takes no measurable share of the time.",
+    ),
     "mixing": Subject(
         "Mixing",
         "Effective draws per CPU second through `pm.sample`, over those of the control, "

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pymc_dpsplit.components.spherical_normal import SphericalNormal
     from pymc_dpsplit.estimates.dp_means import dp_means, dp_means_penalty
     from pymc_dpsplit.estimates.map_partition import find_map
+    from pymc_dpsplit.estimates.particle_trace import smc
     from pymc_dpsplit.finite.finite_mixture import finite_mixture
     from pymc_dpsplit.hierarchical_model.declare import HDPMixture
     from pymc_dpsplit.hierarchical_model.step import HDPMixtureStep
@@ -132,6 +133,7 @@ __all__ = [
     "prior_n_clusters",
     "sample_labels",
     "similarity_matrix",
+    "smc",
     "top_words",
     "topic_perplexity",
     "topic_words",
@@ -199,6 +201,7 @@ _MODULE_OF = {
     "prior_n_clusters": "prior.n_clusters",
     "sample_labels": "posterior.trace.labels",
     "similarity_matrix": "posterior.partitions.similarity",
+    "smc": "estimates.particle_trace",
     "top_words": "topic_model.read_topics",
     "topic_perplexity": "topic_model.perplexity",
     "topic_words": "topic_model.read_topics",

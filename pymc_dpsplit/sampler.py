@@ -223,12 +223,15 @@ class Schedule(NamedTuple):
         Observations that get a collapsed Gibbs update in every iteration.
     strength : StrengthPrior
         What kernels need to move alpha after every iteration, whose value they overwrite.
+    settings : ndarray of float64, shape (n_options,)
+        Values of the options of a sampler of the literature; if empty, its defaults.
     """
 
     n_iterations: int
     attempts: float
     scan_list: np.ndarray
     strength: StrengthPrior = fixed_strength()
+    settings: np.ndarray = np.empty(0)
 
 
 def begin_to_compile(kernel_name: str, target: Target, rng: np.random.Generator) -> None:
@@ -306,6 +309,8 @@ def advance(
     assert form is not None
     moves.prepare(target)
     _refuse_too_many_sticks(kernel_name, target.law.strength)
+    if kernel_name in SAMPLERS and not schedule.settings.size:
+        schedule = schedule._replace(settings=SAMPLERS[kernel_name].settings({}))
     given = target, labels, stats, address_of(rng), schedule, acceptance_counts
     if form.keeps:
         found = form.iterate(*given, state.of_rows, state.of_clusters)

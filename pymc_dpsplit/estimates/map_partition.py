@@ -6,16 +6,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from pymc.initial_point import make_initial_point_fn
 from pymc.model import Model
 
 from pymc_dpsplit import sampler
 from pymc_dpsplit.components.arguments import as_floats, check_integer, generator_of
-from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
-from pymc_dpsplit.data.blocks import column_centres
 from pymc_dpsplit.estimates.climbing import LawPrior, Summit, climb
+from pymc_dpsplit.estimates.fixed_mixture import complete_mixture, read_mixture
 from pymc_dpsplit.estimates.numbering import largest_first
-from pymc_dpsplit.hierarchical_model.lookup import find_hierarchical
 from pymc_dpsplit.moves.collapsed.conditional_modes import plug_in_parameters
 from pymc_dpsplit.moves.partition import log_joint
 from pymc_dpsplit.moves.partition_law import (
@@ -26,14 +23,7 @@ from pymc_dpsplit.moves.partition_law import (
     total_mass,
 )
 from pymc_dpsplit.moves.start import draw_n_start
-from pymc_dpsplit.variables import (
-    MixtureVariables,
-    concentration_prior,
-    evaluator_of_points,
-    find_mixtures,
-    model_of_context,
-    refuse_initial_values,
-)
+from pymc_dpsplit.variables import MixtureVariables, concentration_prior, model_of_context
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +158,7 @@ def find_map(
     check_integer("n_restarts", n_restarts, 1)
     check_integer("max_iterations", max_iterations, 1)
     candidates = None if alpha is None else _checked_candidates(alpha)
-    mixture = _complete_mixture(model, var_name)
+    mixture = complete_mixture(model, var_name, "find_map")
     problem = _problem_of(mixture, model, initvals, rng)
     problems = [problem] if candidates is None else problem.at_each(candidates)
     seed = int(rng.integers(2**63))  # every candidate has the same starts
@@ -244,29 +234,6 @@ def _checked_candidates(alpha: Any) -> np.ndarray:
     return candidates
 
 
-def _complete_mixture(model: Model, var_name: str | None) -> MixtureVariables:
-    """Return the mixture of this name; raise ValueError unless it has complete data."""
-    mixtures, grouped = find_mixtures(model), find_hierarchical(model)
-    if var_name in grouped or (var_name is None and grouped and not mixtures):
-        raise ValueError(
-            f"{var_name or next(iter(grouped))} is an HDPMixture, of which no mode is sought; "
-            "sample, and use point_partition."
-        )
-    if var_name is None and len(mixtures) == 1:
-        (var_name,) = mixtures
-    if not isinstance(var_name, str) or var_name not in mixtures:
-        known = ", ".join(mixtures) or "none"
-        raise ValueError(f"var_name={var_name!r} is no mixture of the model; it has {known}.")
-    mixture = mixtures[var_name]
-    if mixture.is_latent or mixture.unobserved is not None:
-        fault = "has missing entries" if mixture.unobserved is not None else "is latent"
-        raise ValueError(
-            f"{var_name} {fault}, and find_map needs complete observations; fill them in, or use "
-            "pm.sample."
-        )
-    return mixture
-
-
 def _problem_of(
     mixture: MixtureVariables,
     model: Model,
@@ -274,36 +241,14 @@ def _problem_of(
     rng: np.random.Generator,
 ) -> _Problem:
     """Read prior, data and concentration from a model at its initial point."""
-    if isinstance(mixture.component, NonconjugateFamily):
-        raise ValueError(
-            f"{mixture.name} is of {mixture.component!r}, whose parameters cannot be integrated "
-            "out, as find_map does; use pm.sample, or a family such as Normal."
-        )
-    evaluator = evaluator_of_points(mixture, model, {})
-    if not evaluator.rows_are_fixed:
-        raise ValueError(
-            f"the observations of {mixture.name} depend on other variables, and find_map needs "
-            "data; give those less an estimate of what depends on others, or use pm.sample."
-        )
-    refuse_initial_values(initvals, model, by_chain=False)
-    overrides: Any = None if initvals is None else dict(initvals)
-    try:
-        start = make_initial_point_fn(model=model, overrides=overrides)
-    except KeyError as error:
-        raise ValueError(
-            f"initvals holds {error}, which is no variable of the model; leave it out."
-        ) from None
-    point = start(int(rng.integers(2**31)))
-    conditioning = evaluator.read(point)
-    shift = column_centres(conditioning.rows)
-    items, values = mixture.items, conditioning.values
-    data = items.arranged(conditioning.rows)
-    target = sampler.Target(items.prior(values, shift), data, conditioning.law)
-    concentration = concentration_prior(mixture, model, point)
+    seed = int(rng.integers(2**31))
+    read = read_mixture(mixture, model, initvals, seed, "find_map")
+    target, values, shift = read.target, read.values, read.shift
+    concentration = concentration_prior(mixture, model, read.point)
     if concentration is None:
         return _Problem(mixture, values, shift, target)
-    prior = concentration.given(point)
-    value = concentration.number_of(concentration.with_many(point), rng)
+    prior = concentration.given(read.point)
+    value = concentration.number_of(concentration.with_many(read.point), rng)
     if concentration.is_count:
         target = target._replace(law=prior(value)[1])
     return _Problem(mixture, values, shift, target, prior, value)

@@ -72,6 +72,7 @@ def first_members(labels, n_clusters):
     Parameters
     ----------
     labels : ndarray of int32, shape (N,)
+        -1 for an observation of none of these clusters.
     n_clusters : int
 
     Returns
@@ -81,7 +82,7 @@ def first_members(labels, n_clusters):
     first = np.full(n_clusters, -1)
     n_found, i = 0, 0
     while n_found < n_clusters:
-        if first[labels[i]] < 0:
+        if labels[i] >= 0 and first[labels[i]] < 0:
             first[labels[i]] = i
             n_found += 1
         i += 1

@@ -2,30 +2,22 @@
 
 import math
 
+import numpy as np
+
 from pymc_dpsplit.components.nonconjugate.compiled_prior import CompiledPrior
 from pymc_dpsplit.kernels.tiles import TILE
 from pymc_dpsplit.moves.cost import visit_cost, work_of
 from pymc_dpsplit.moves.family_moves import KernelForm, typical_size
 from pymc_dpsplit.moves.target import Target
+from pymc_dpsplit.samplers.av_parallel import N_PROCESSORS, iterate_av_parallel
 from pymc_dpsplit.samplers.chang_fisher import iterate_chang_fisher
-from pymc_dpsplit.samplers.importance_conditional import (
-    N_VALUES,
-    iterate_ics,
-    iterate_nonconjugate_ics,
-)
+from pymc_dpsplit.samplers.importance_conditional import N_VALUES, iterate_ics
 from pymc_dpsplit.samplers.jain_neal import RESTRICTED_SCANS, iterate_jain_neal
-from pymc_dpsplit.samplers.neal8 import (
-    N_AUXILIARY,
-    iterate_neal8,
-    iterate_nonconjugate_neal8,
-)
-from pymc_dpsplit.samplers.published_sampler import PublishedSampler
+from pymc_dpsplit.samplers.neal8 import N_AUXILIARY, iterate_neal8
+from pymc_dpsplit.samplers.published_sampler import PublishedSampler, SamplerOption
 from pymc_dpsplit.samplers.sams import iterate_sams
-from pymc_dpsplit.samplers.slice_sampler import (
-    MOST_STRENGTH,
-    iterate_nonconjugate_slice,
-    iterate_slice,
-)
+from pymc_dpsplit.samplers.slice_sampler import MOST_STRENGTH, iterate_slice
+from pymc_dpsplit.samplers.truncated import TRUNCATION, iterate_truncated
 
 # Nanoseconds of a density compiled by PyTensor; of another one, and per multiplication in it.
 _COMPILED_DENSITY, _DENSITY, _WORK = 7.0, 0.7, 0.012
@@ -44,12 +36,20 @@ def _side_cost(target: Target, n_clusters: int) -> float:
     return typical_size(target, n_clusters) * visit_cost(target, 1)
 
 
-def _jain_neal_cost(target: Target, n_clusters: int, attempts: float) -> float:
+def _jain_neal_cost(
+    target: Target, n_clusters: int, attempts: float, _settings: np.ndarray
+) -> float:
     scans = (RESTRICTED_SCANS + 1) * _side_cost(target, n_clusters)
     return _collapsed_cost(target, n_clusters) + attempts * scans
 
 
-def _sams_cost(target: Target, n_clusters: int, attempts: float) -> float:
+def _av_parallel_cost(target: Target, n_clusters: int, _: float, settings: np.ndarray) -> float:
+    n_processors = float(settings[0])
+    looks = n_processors * target.data.shape[0] * _LOOK
+    return target.data.shape[0] * visit_cost(target, -int(-n_clusters // n_processors)) + looks
+
+
+def _sams_cost(target: Target, n_clusters: int, attempts: float, _settings: np.ndarray) -> float:
     return _collapsed_cost(target, n_clusters) + attempts * _side_cost(target, n_clusters)
 
 
@@ -63,20 +63,27 @@ def _cost_of_densities(target: Target, n_atoms: float) -> float:
     return target.data.shape[0] * n_atoms * per_density
 
 
-def _neal8_cost(target: Target, n_clusters: int, _: float) -> float:
+def _neal8_cost(target: Target, n_clusters: int, _: float, _settings: np.ndarray) -> float:
     return _cost_of_densities(target, n_clusters + TILE * N_AUXILIARY)
 
 
-def _chang_fisher_cost(target: Target, n_clusters: int, attempts: float) -> float:
+def _chang_fisher_cost(
+    target: Target, n_clusters: int, attempts: float, _settings: np.ndarray
+) -> float:
     looks = (n_clusters + attempts) * target.data.shape[0] * _LOOK
     return _cost_of_densities(target, n_clusters + 2) + looks
 
 
-def _ics_cost(target: Target, n_clusters: int, _: float) -> float:
-    return _cost_of_densities(target, n_clusters + N_VALUES)
+def _ics_cost(target: Target, n_clusters: int, _: float, settings: np.ndarray) -> float:
+    return _cost_of_densities(target, n_clusters + float(settings[0]))
 
 
-def _slice_cost(target: Target, n_clusters: int, _: float) -> float:
+def _truncated_cost(target: Target, n_clusters: int, _: float, settings: np.ndarray) -> float:
+    looks = n_clusters * target.data.shape[0] * _LOOK
+    return _cost_of_densities(target, float(settings[0])) + looks
+
+
+def _slice_cost(target: Target, n_clusters: int, _: float, _settings: np.ndarray) -> float:
     n_sticks = target.law.strength * math.log1p(target.data.shape[0])
     return _cost_of_densities(target, n_clusters + n_sticks)
 
@@ -107,7 +114,7 @@ _ALL = (
         source="Neal (2000), J. Comput. Graph. Stat. 9, 249-265, algorithm 8",
         is_exact=True,
         conjugate=KernelForm(iterate_neal8, None),
-        nonconjugate=KernelForm(iterate_nonconjugate_neal8, None),
+        nonconjugate=KernelForm(iterate_neal8, None),
         attempts=0,
         cost=_neal8_cost,
         is_collapsed=False,
@@ -122,13 +129,17 @@ _ALL = (
         cost=_chang_fisher_cost,
         is_collapsed=False,
         takes_any_law=False,
+        options=(
+            SamplerOption("super_clusters", False),
+            SamplerOption("sub_cluster_burn_in", True),
+        ),
     ),
     PublishedSampler(
         name="slice",
         source="Walker (2007), Comm. Stat. Simul. Comput. 36, 45-54",
         is_exact=True,
         conjugate=KernelForm(iterate_slice, None, keeps=True),
-        nonconjugate=KernelForm(iterate_nonconjugate_slice, None, keeps=True),
+        nonconjugate=KernelForm(iterate_slice, None, keeps=True),
         attempts=0,
         cost=_slice_cost,
         is_collapsed=False,
@@ -140,10 +151,38 @@ _ALL = (
         source="Canale, Corradin & Nipoti (2022), Stat. Comput. 32, 40",
         is_exact=False,
         conjugate=KernelForm(iterate_ics, None),
-        nonconjugate=KernelForm(iterate_nonconjugate_ics, None),
+        nonconjugate=KernelForm(iterate_ics, None),
         attempts=0,
         cost=_ics_cost,
         is_collapsed=False,
+        options=(SamplerOption("m", N_VALUES, least=1),),
+    ),
+    PublishedSampler(
+        name="truncated",
+        source="Ishwaran & James (2001), J. Am. Stat. Assoc. 96, 161-173",
+        is_exact=False,
+        conjugate=KernelForm(iterate_truncated, None, keeps=True),
+        nonconjugate=KernelForm(iterate_truncated, None, keeps=True),
+        attempts=0,
+        cost=_truncated_cost,
+        is_collapsed=False,
+        takes_any_law=False,
+        options=(SamplerOption("truncation", TRUNCATION, least=2),),
+    ),
+    PublishedSampler(
+        name="av-parallel",
+        source="Williamson, Dubey & Xing (2013), arXiv 1211.7120",
+        is_exact=True,
+        conjugate=KernelForm(iterate_av_parallel, None, keeps=True),
+        nonconjugate=None,
+        attempts=0,
+        cost=_av_parallel_cost,
+        is_collapsed=True,
+        takes_any_law=False,
+        options=(
+            SamplerOption("processors", N_PROCESSORS, least=1),
+            SamplerOption("published", False, is_exact_if_true=False),
+        ),
     ),
 )
 

@@ -37,6 +37,7 @@ from pymc_dpsplit.samplers.sub_clusters import (
     new_progress,
     note_burn_in,
 )
+from pymc_dpsplit.samplers.super_clusters import choose_within_groups, draw_super_clusters
 from pymc_dpsplit.samplers.two_sides import decide_by_ratio
 
 
@@ -71,7 +72,7 @@ def _without_empty(labels, stats, progress):
 
 
 @jitted
-def restricted_sweep(target, labels, stats, side, progress, rng):
+def restricted_sweep(target, labels, stats, side, progress, rng, has_groups=False, waits=True):
     """Redraw weights, parameters, labels and sides, eq. 7-9 and 13-15 of the paper.
 
     Parameters
@@ -83,6 +84,10 @@ def restricted_sweep(target, labels, stats, side, progress, rng):
     progress : ndarray of float64, shape (K, 2)
         Of the sub-clusters, see `sub_clusters`.
     rng : numpy.random.Generator
+    has_groups : bool
+        Whether observations move within super-clusters only, section 4.1.
+    waits : bool
+        Whether sub-clusters are open to a split only after they have burned in.
 
     Returns
     -------
@@ -97,10 +102,16 @@ def restricted_sweep(target, labels, stats, side, progress, rng):
     log_weights, _, params = draw_measure(target, stats, rng)
     sub_log_weights, sub_params = draw_sub_measure(prior, law.strength, sub_stats, rng)
     label_key, side_key = draw_key(rng), draw_key(rng)
-    choose_atoms(prior, data, labels, label_key, log_weights, params)
+    if has_groups:
+        group = draw_super_clusters(prior, data, log_weights, params, rng)
+        choose_within_groups(prior, data, labels, label_key, log_weights, params, group)
+    else:
+        choose_atoms(prior, data, labels, label_key, log_weights, params)
     likelihood = np.empty(n_clusters)
     draw_sides(prior, data, labels, sub_log_weights, sub_params, side_key, side, likelihood)
     note_burn_in(progress, likelihood)
+    if not waits:
+        progress[:, STAGE] = BURNED_IN
     return _without_empty(labels, gather_stats(prior, data, labels, n_clusters), progress)
 
 
@@ -198,6 +209,8 @@ def iterate_chang_fisher(
     stats : ndarray of float64, shape (K, S)
     generator : result of `address_of`, or numpy.random.Generator
     schedule : Schedule
+        Its settings: whether there are super-clusters, and whether splits wait for the burn-in of
+        sub-clusters.
     acceptance_counts : ndarray of int64, shape (4,)
     of_rows : ndarray of int8, shape (N,) or (0,)
         Sides of the observations.
@@ -217,8 +230,11 @@ def iterate_chang_fisher(
     else:
         begin_sub_clusters(labels, side, progress, rng)
     atoms = no_atoms(target.prior)
+    has_groups, waits = schedule.settings[0] != 0.0, schedule.settings[1] != 0.0
     for _ in range(schedule.n_iterations):
-        stats, progress = restricted_sweep(target, labels, stats, side, progress, rng)
+        stats, progress = restricted_sweep(
+            target, labels, stats, side, progress, rng, has_groups, waits
+        )
         stats, progress = split_sub_clusters(
             target, labels, stats, side, progress, rng, acceptance_counts
         )

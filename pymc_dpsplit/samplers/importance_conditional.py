@@ -19,10 +19,10 @@ from pymc_dpsplit.kernels.random import draw_key
 from pymc_dpsplit.kernels.rows import lengthened, with_more_rows
 from pymc_dpsplit.moves.cluster_order import cluster_order
 from pymc_dpsplit.moves.measure import draw_measure, no_atoms
-from pymc_dpsplit.moves.nonconjugate.parameters import update_parameters
 from pymc_dpsplit.moves.partition_law import draw_seats, remainder_law
 from pymc_dpsplit.moves.strength import move_strength
 from pymc_dpsplit.moves.sweep.redraw import choose_atoms
+from pymc_dpsplit.samplers.free_parameters import move_free_parameters
 from pymc_dpsplit.samplers.sticks import number_atoms
 
 # Values m drawn from the remainder; 10 is the default of the authors' package BNPmix.
@@ -68,7 +68,7 @@ def with_values(target, log_weights, log_rest, params, n_values, rng):
 
 
 @jitted
-def importance_sweep(target, labels, stats, rng):
+def importance_sweep(target, labels, stats, rng, n_values=N_VALUES):
     """Draw weights, parameters and values of the remainder, then redraw every label.
 
     Parameters
@@ -79,6 +79,8 @@ def importance_sweep(target, labels, stats, rng):
     stats : ndarray of float64, shape (K, S)
         Of a family that is not conjugate: with the parameters, which are not drawn.
     rng : numpy.random.Generator
+    n_values : int
+        Size m of the sample that stands for the remainder.
 
     Returns
     -------
@@ -86,29 +88,18 @@ def importance_sweep(target, labels, stats, rng):
     """
     order = cluster_order(labels, stats)
     log_weights, log_rest, params = draw_measure(target, stats, rng, order)
-    log_weights, params = with_values(target, log_weights, log_rest, params, N_VALUES, rng)
+    log_weights, params = with_values(target, log_weights, log_rest, params, n_values, rng)
     choose_atoms(target.prior, target.data, labels, draw_key(rng), log_weights, params)
     return number_atoms(target.prior, target.data, labels, params)[0]
 
 
 @jitted
 def iterate_ics(target, labels, stats, generator, schedule, acceptance_counts):
-    """Run sweeps for a conjugate family, see `FamilyMoves`."""
+    """Run sweeps, see `KernelForm`; ``schedule.settings`` has the number of values m."""
     rng = open_generator(generator)
-    atoms = no_atoms(target.prior)
+    atoms, n_values = no_atoms(target.prior), int(schedule.settings[0])
     for _ in range(schedule.n_iterations):
-        stats = importance_sweep(target, labels, stats, rng)
-        target = move_strength(target, stats, atoms, schedule.strength, rng)
-    return stats
-
-
-@jitted
-def iterate_nonconjugate_ics(target, labels, stats, generator, schedule, acceptance_counts):
-    """Run sweeps, each followed by an update of the parameters by slice sampling."""
-    rng = open_generator(generator)
-    atoms = no_atoms(target.prior)
-    for _ in range(schedule.n_iterations):
-        stats = importance_sweep(target, labels, stats, rng)
-        stats = update_parameters(target, labels, stats, rng)
+        stats = importance_sweep(target, labels, stats, rng, n_values)
+        stats = move_free_parameters(target.prior, target, labels, stats, rng)
         target = move_strength(target, stats, atoms, schedule.strength, rng)
     return stats

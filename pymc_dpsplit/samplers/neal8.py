@@ -29,10 +29,10 @@ from pymc_dpsplit.kernels.rows import copy_row, lengthened, with_free_slots, wit
 from pymc_dpsplit.kernels.tiles import TILE, fill_range, new_rows, new_scratch
 from pymc_dpsplit.moves.cluster_order import cluster_order
 from pymc_dpsplit.moves.measure import no_atoms
-from pymc_dpsplit.moves.nonconjugate.parameters import update_parameters
 from pymc_dpsplit.moves.partition import gather_stats
 from pymc_dpsplit.moves.partition_law import log_founding_factor, log_joining_factor
 from pymc_dpsplit.moves.strength import move_strength
+from pymc_dpsplit.samplers.free_parameters import move_free_parameters
 
 # Auxiliary clusters m.
 N_AUXILIARY = 3
@@ -269,22 +269,11 @@ def auxiliary_sweep(target, labels, stats, rng):
 
 @jitted
 def iterate_neal8(target, labels, stats, generator, schedule, acceptance_counts):
-    """Run sweeps for a conjugate family, see `FamilyMoves`."""
+    """Run sweeps, see `KernelForm`."""
     rng = open_generator(generator)
     atoms = no_atoms(target.prior)
     for _ in range(schedule.n_iterations):
         stats = auxiliary_sweep(target, labels, stats, rng)
-        target = move_strength(target, stats, atoms, schedule.strength, rng)
-    return stats
-
-
-@jitted
-def iterate_nonconjugate_neal8(target, labels, stats, generator, schedule, acceptance_counts):
-    """Run sweeps, each followed by an update of the parameters by slice sampling."""
-    rng = open_generator(generator)
-    atoms = no_atoms(target.prior)
-    for _ in range(schedule.n_iterations):
-        stats = auxiliary_sweep(target, labels, stats, rng)
-        stats = update_parameters(target, labels, stats, rng)
+        stats = move_free_parameters(target.prior, target, labels, stats, rng)
         target = move_strength(target, stats, atoms, schedule.strength, rng)
     return stats

@@ -1,11 +1,41 @@
 """Record of a sampler of the literature: its forms as a kernel, its source, if it is exact."""
 
 import math
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from pymc_dpsplit.components.arguments import check_integer, shown
 from pymc_dpsplit.moves.family_moves import KernelForm
 from pymc_dpsplit.moves.target import Target
+
+
+class SamplerOption(NamedTuple):
+    """An option that one sampler has, beside those of every kernel.
+
+    Attributes
+    ----------
+    name : str
+    default : int or bool
+        An option whose default is True or False takes these; any other takes integers.
+    least : int
+        Least integer.
+    is_exact_if_true : bool or None
+        Whether the sampler is exact with this option; None if the option does not matter to it.
+    """
+
+    name: str
+    default: int | bool
+    least: int = 0
+    is_exact_if_true: bool | None = None
+
+    def check(self, value: Any) -> None:
+        """Raise ValueError for a value of another type, or out of range."""
+        if not isinstance(self.default, bool):
+            check_integer(self.name, value, self.least)
+        elif not isinstance(value, bool | np.bool_):
+            raise ValueError(f"{self.name}={shown(value)} is neither; give True or False.")
 
 
 class PublishedSampler(NamedTuple):
@@ -18,20 +48,23 @@ class PublishedSampler(NamedTuple):
     source : str
         Authors, year and place of the description that is followed, one line.
     is_exact : bool
-        Whether it leaves the posterior of the partition invariant.
+        Whether it leaves the posterior of the partition invariant, without options.
     conjugate : KernelForm
     nonconjugate : KernelForm or None
         None for a sampler that needs parameters integrated out.
     attempts : int
         Split/merge attempts in an iteration as published.
     cost : callable
-        ``(target, n_clusters, attempts) -> float``: nanoseconds of an iteration, approximately.
+        ``(target, n_clusters, attempts, settings) -> float``: nanoseconds of an iteration,
+        approximately.
     is_collapsed : bool
         Whether an iteration visits every observation by collapsed Gibbs.
     takes_any_law : bool
         Whether it is for all laws of the partition, not for Dirichlet processes only.
     most_strength : float
         Concentration above which an iteration takes minutes and gigabytes.
+    options : tuple of SamplerOption
+        Kernels find their values in ``schedule.settings``, in this order.
     """
 
     name: str
@@ -40,7 +73,20 @@ class PublishedSampler(NamedTuple):
     conjugate: KernelForm
     nonconjugate: KernelForm | None
     attempts: int
-    cost: Callable[[Target, int, float], float]
+    cost: Callable[[Target, int, float, np.ndarray], float]
     is_collapsed: bool
     takes_any_law: bool = True
     most_strength: float = math.inf
+    options: tuple[SamplerOption, ...] = ()
+
+    def settings(self, given: Mapping[str, Any]) -> np.ndarray:
+        """Values of the options, defaults where none is given, shape (n_options,)."""
+        return np.array([given.get(option.name, option.default) for option in self.options], float)
+
+    def is_exact_with(self, given: Mapping[str, Any]) -> bool:
+        """Whether the sampler is exact with these options."""
+        is_exact = self.is_exact
+        for option in self.options:
+            if option.is_exact_if_true is not None and given.get(option.name, option.default):
+                is_exact = option.is_exact_if_true
+        return is_exact

@@ -15,11 +15,11 @@ from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.random import draw_key, hash_uniform
 from pymc_dpsplit.kernels.tiles import TILE, new_rows, new_scratch
 from pymc_dpsplit.moves.measure import break_remainder, no_atoms
-from pymc_dpsplit.moves.nonconjugate.parameters import update_parameters
 from pymc_dpsplit.moves.strength import move_strength
 from pymc_dpsplit.moves.sweep.all_atoms import fill_masses, new_masses
 from pymc_dpsplit.moves.sweep.density import add_log_factors
 from pymc_dpsplit.moves.sweep.tile_labels import choose_in_tile
+from pymc_dpsplit.samplers.free_parameters import move_free_parameters
 from pymc_dpsplit.samplers.sticks import (
     draw_sticks,
     kept_positions,
@@ -121,31 +121,13 @@ def slice_sweep_of_sticks(target, labels, stats, positions, rng):
 def iterate_slice(
     target, labels, stats, generator, schedule, acceptance_counts, of_rows, of_clusters
 ):
-    """Run sweeps for a conjugate family, see `FamilyMoves`; what is kept are the positions."""
+    """Run sweeps, see `KernelForm`; what is kept are the positions."""
     rng = open_generator(generator)
     atoms = no_atoms(target.prior)
     for _ in range(schedule.n_iterations):
         positions = kept_positions(target.law, labels, stats, of_clusters, rng)
         stats, positions = slice_sweep_of_sticks(target, labels, stats, positions, rng)
-        of_clusters = positions_to_keep(target.law, positions)
-        target = move_strength(target, stats, atoms, schedule.strength, rng)
-        if target.law.strength > MOST_STRENGTH:
-            # The next draw refuses it.
-            break
-    return stats, of_rows, of_clusters
-
-
-@jitted
-def iterate_nonconjugate_slice(
-    target, labels, stats, generator, schedule, acceptance_counts, of_rows, of_clusters
-):
-    """Run sweeps, each followed by an update of the parameters by slice sampling."""
-    rng = open_generator(generator)
-    atoms = no_atoms(target.prior)
-    for _ in range(schedule.n_iterations):
-        positions = kept_positions(target.law, labels, stats, of_clusters, rng)
-        stats, positions = slice_sweep_of_sticks(target, labels, stats, positions, rng)
-        stats = update_parameters(target, labels, stats, rng)
+        stats = move_free_parameters(target.prior, target, labels, stats, rng)
         of_clusters = positions_to_keep(target.law, positions)
         target = move_strength(target, stats, atoms, schedule.strength, rng)
         if target.law.strength > MOST_STRENGTH:

@@ -120,6 +120,9 @@ class DPSplitMerge(BlockedStep):
     continues : bool
         The initial values are a whole draw of a chain, which `extend` gives.  The labels are
         drawn given its measure, unless they are variables, and no tuning draw is greedy.
+    **of_kernel : int or bool
+        What one sampler of the literature takes beside these, such as ``truncation=30`` with
+        ``kernel="truncated"``; docs/samplers.md.
 
     Notes
     -----
@@ -185,20 +188,13 @@ class DPSplitMerge(BlockedStep):
         exchanges: int = 10,
         keep_labels: bool | None = None,
         continues: bool = False,
+        **of_kernel: Any,
     ) -> None:
         del blocked
         model = model_of_context(model)
-        self.options = Options(
-            kernel,
-            threads,
-            attempts,
-            iterations,
-            start_clusters,
-            getattr(start_labels, "labels", start_labels),
-            exchanges,
-            keep_labels,
-            continues,
-        )
+        work = kernel, threads, attempts, iterations
+        start = start_clusters, getattr(start_labels, "labels", start_labels)
+        self.options = Options(*work, *start, exchanges, keep_labels, continues, of_kernel)
         (self.mixture,) = mixtures_of(vars, model)
         refuse_dependents(self.mixture, model)
         self._keeps_parameters = isinstance(self.mixture.component, NonconjugateFamily)
@@ -211,7 +207,7 @@ class DPSplitMerge(BlockedStep):
         if continues:
             self.mixture.measure_in(point)
         conditioning = self._evaluator.read(point)
-        check_published(kernel, self.mixture.name, conditioning.law)
+        check_published(kernel, self.mixture.name, conditioning.law, of_kernel)
         self._centre(column_centres(conditioning.rows))
         self.kernel = kernel if kernel != AUTO else self._chosen(conditioning)
         n_labels = self.mixture.items.number_of_observations(conditioning.rows)
@@ -389,11 +385,12 @@ class DPSplitMerge(BlockedStep):
         if self.scan_list is None or (
             self.n_done < first_half and self.n_done % _RESCHEDULE_EVERY == 0
         ):
-            schedule = make_schedule(kernel, target, state, self.options.attempts)
-            self.n_iterations, self.attempts, self.scan_list, _ = schedule
+            given = self.options.attempts, self.options.settings()
+            schedule = make_schedule(kernel, target, state, *given)
+            self.n_iterations, self.attempts, self.scan_list, *_ = schedule
         schedule = sampler.Schedule(
             self.options.iterations or self.n_iterations, self.attempts, self.scan_list
-        )
+        )._replace(settings=self.options.settings())
         if self.options.iterations is None and self.n_done == self.n_tune:
             tau = autocorrelation_time(self.history)
             schedule = increase_iterations(schedule, kernel, target, state, tau)

@@ -3,7 +3,8 @@
 import math
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,12 @@ _MANY_PARAMETERS, _LABELS_OF_PARAMETERS = 50, 20
 _ARGUMENTS_OF_PYMC = ("model", "rng", "initial_point", "compile_kwargs", "blocked")
 
 
+# Options that only one sampler of the literature has, with its name.
+_KERNEL_OF_OPTION = {
+    option.name: name for name, row in sampler.SAMPLERS.items() for option in row.options
+}
+
+
 @dataclass(frozen=True)
 class Options:
     """Options of one mixture; see `DPSplitMerge` for their meaning."""
@@ -36,6 +43,7 @@ class Options:
     exchanges: int
     keep_labels: bool | None
     continues: bool = False
+    of_kernel: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         kernels = AUTO, *sampler.KERNELS
@@ -64,6 +72,25 @@ class Options:
                     f"{name} is given, but a chain that continues starts from the draw in "
                     f"initvals; leave {name} out."
                 )
+        self._check_those_of_kernel()
+
+    def _check_those_of_kernel(self) -> None:
+        """Raise ValueError for an option of another sampler, or a value that it does not take."""
+        published = sampler.SAMPLERS.get(self.kernel)
+        options = {option.name: option for option in published.options} if published else {}
+        for name, value in self.of_kernel.items():
+            if name not in options:
+                owner = _KERNEL_OF_OPTION[name]
+                raise ValueError(
+                    f"{name} is an option of kernel={owner!r}; give that kernel, or leave {name} "
+                    "out."
+                )
+            options[name].check(value)
+
+    def settings(self) -> np.ndarray:
+        """Values of the options of a sampler of the literature, as its kernel reads them."""
+        published = sampler.SAMPLERS.get(self.kernel)
+        return np.empty(0) if published is None else published.settings(self.of_kernel)
 
     def keeps_labels(self, mixture: MixtureVariables, n_labels: int) -> bool:
         """Return whether the labels of every draw are stored.
@@ -124,7 +151,9 @@ def refuse_kernel(kernel: str, name: str, is_conjugate: bool) -> None:
         )
 
 
-def check_published(kernel: str, name: str, law: PartitionLaw) -> None:
+def check_published(
+    kernel: str, name: str, law: PartitionLaw, of_kernel: Mapping[str, Any] = MappingProxyType({})
+) -> None:
     """Check whether a sampler of the literature is for the law of a mixture, and exact.
 
     Parameters
@@ -134,6 +163,8 @@ def check_published(kernel: str, name: str, law: PartitionLaw) -> None:
     name : str
         Name of the mixture.
     law : PartitionLaw
+    of_kernel : mapping of str to object
+        Options of that sampler.
 
     Raises
     ------
@@ -153,7 +184,7 @@ def check_published(kernel: str, name: str, law: PartitionLaw) -> None:
             f"kernel={kernel!r} samples Dirichlet processes, and {name} has another law; leave "
             "kernel= out."
         )
-    if not published.is_exact:
+    if not published.is_exact_with(of_kernel):
         warnings.warn(
             f"kernel={kernel!r} is here for comparison: its draws have another law than the "
             "posterior (docs/samplers.md); leave kernel= out for exact ones.",
@@ -180,7 +211,7 @@ def refuse_options(given: Any) -> None:
             f"dpsplit={shown(given)} is not a dict of options; give one such as "
             'dpsplit={"threads": 2}, or leave it out.'
         )
-    _refuse_other_than(given, tuple(Options.__dataclass_fields__))
+    _refuse_other_than(given, _names())
 
 
 def refuse_unknown(given: Any) -> None:
@@ -195,11 +226,17 @@ def refuse_unknown(given: Any) -> None:
     ValueError
         If a keyword is not known.
     """
-    _refuse_other_than(given, (*Options.__dataclass_fields__, *_ARGUMENTS_OF_PYMC))
+    _refuse_other_than(given, (*_names(), *_ARGUMENTS_OF_PYMC))
+
+
+def _names() -> tuple[str, ...]:
+    """Names of all options, those that one sampler has at the end."""
+    own = tuple(name for name in Options.__dataclass_fields__ if name != "of_kernel")
+    return own + tuple(_KERNEL_OF_OPTION)
 
 
 def _refuse_other_than(given: Iterable[Any], known: tuple[str, ...]) -> None:
-    options = ", ".join(Options.__dataclass_fields__)
+    options = ", ".join(_names())
     for name in given:
         if name not in known:
             raise ValueError(f"{name!r} is not an option of dpsplit; choose among {options}.")

@@ -75,7 +75,7 @@ def _cost(kernel_name: str, target: Target, state: ChainState, schedule: Schedul
     """Approximate cost of an iteration on the reference machine, in nanoseconds."""
     n_obs, n_clusters = target.data.shape[0], len(state.stats)
     if kernel_name in SAMPLERS:
-        return SAMPLERS[kernel_name].cost(target, n_clusters, schedule.attempts)
+        return SAMPLERS[kernel_name].cost(target, n_clusters, schedule.attempts, schedule.settings)
     visit = visit_cost(target, n_clusters)
     if kernel_name == "collapsed":
         return n_obs * visit
@@ -99,7 +99,11 @@ def _scan_list(target: Target, state: ChainState, most: int) -> np.ndarray:
 
 
 def make_schedule(
-    kernel_name: str, target: Target, state: ChainState, attempts: int | None = None
+    kernel_name: str,
+    target: Target,
+    state: ChainState,
+    attempts: int | None = None,
+    settings: np.ndarray | None = None,
 ) -> Schedule:
     """Make a schedule for the present state, with as many iterations as cost little.
 
@@ -113,6 +117,8 @@ def make_schedule(
     attempts : int, optional
         Split/merge attempts per iteration; by default as many as cost 15 % of the sweep, 2 at most,
         and those of a sampler of the literature as published.
+    settings : ndarray of float64, optional
+        Values of the options of a sampler of the literature; by default its defaults.
 
     Returns
     -------
@@ -121,8 +127,10 @@ def make_schedule(
     scan_list = np.empty(0, np.int64)
     (n_obs, n_features), n_clusters = target.data.shape, len(state.stats)
     if kernel_name in SAMPLERS:
-        published = SAMPLERS[kernel_name].attempts if attempts is None else attempts
-        schedule = Schedule(1, float(published), scan_list)
+        published = SAMPLERS[kernel_name]
+        wanted = float(published.attempts if attempts is None else attempts)
+        settings = published.settings({}) if settings is None else settings
+        schedule = Schedule(1, wanted, scan_list, settings=settings)
         return _with_iterations(schedule, kernel_name, target, state)
     if kernel_name == COLLAPSED:
         wanted = _ATTEMPTS_OF_COLLAPSED if attempts is None else float(attempts)

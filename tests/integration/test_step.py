@@ -56,6 +56,15 @@ def test_variables_are_given_in_several_forms(form):
     arguments = {
         "nothing": (),
         "variables": (owned,),
+        "processors": ({"kernel": "av-parallel", "processors": 0}, "processors=0 is out of range"),
+        "published": (
+            {"kernel": "av-parallel", "published": 1},
+            "published=1 is neither; give True",
+        ),
+        "super-clusters": (
+            {"kernel": "chang-fisher", "super_clusters": "yes"},
+            "super_clusters='yes' is neither; give True or False",
+        ),
         "values": (values,),
         "tuple": (tuple(owned),),
     }
@@ -163,6 +172,12 @@ OPTIONS = {
     "start_clusters": ({"start_clusters": 0}, "start_clusters=0"),
     "keep_labels": ({"keep_labels": "yes"}, "keep_labels='yes' is neither; give True or False"),
     "keep_labels number": ({"keep_labels": 1}, "keep_labels=1"),
+    "option of another kernel": (
+        {"truncation": 9},
+        "truncation is an option of kernel='truncated'; give that kernel, or leave truncation out",
+    ),
+    "truncation": ({"kernel": "truncated", "truncation": 1}, "truncation=1 is out of range"),
+    "values": ({"kernel": "ics", "m": 2.5}, "m=2.5"),
 }
 
 

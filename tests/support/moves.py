@@ -58,13 +58,15 @@ def overrelaxed_sweeps(target, labels, stats, rng):
     return stats
 
 
-def kernel(name: str) -> Move:
+def kernel(name: str, **options: float) -> Move:
     """Two iterations of a kernel of the sampler: atoms outlive other moves between sweeps."""
+    published = sampler.SAMPLERS.get(name)
+    settings = np.empty(0) if published is None else published.settings(options)
 
     def move(
         target: sampler.Target, state: sampler.ChainState, rng: np.random.Generator
     ) -> sampler.ChainState:
-        schedule = sampler.Schedule(2, 2.0, np.arange(0, len(state.labels), 2))
+        schedule = sampler.Schedule(2, 2.0, np.arange(0, len(state.labels), 2), settings=settings)
         return sampler.advance(name, target, state, rng, schedule)[0]
 
     return move
@@ -105,6 +107,7 @@ PUBLISHED: dict[str, Move] = {
     "SAMS": attempt(sams_attempt),
     "Neal 8": sweep(auxiliary_sweep),
     "slice sampler": kernel("slice"),
+    "processors": kernel("av-parallel", processors=3),
 }
 MOVES: dict[str, Move] = {
     "slice": sweep(slice_sweep),

@@ -23,7 +23,7 @@ def test_page_describes_it(name: str) -> None:
     authors = SAMPLERS[name].source.split(" (")[0]
     exact = "yes" if SAMPLERS[name].is_exact else "no"
     families = "conjugate" if SAMPLERS[name].nonconjugate is None else "all"
-    (row,) = [line for line in PAGE.splitlines() if line.startswith(f'| `"{name}"`')]
+    (row,) = [line for line in PAGE.splitlines() if line.startswith(f'| `"{name}"` |')]
     source, *rest = [cell.strip() for cell in row.split("|")[2:-1]]
     assert source.startswith(authors)
     assert rest == [exact, families]
@@ -60,6 +60,34 @@ def test_inexact_ones_warn(name: str, recwarn: pytest.WarningsRecorder) -> None:
     )
 
 
+def test_options_are_read_in_their_order() -> None:
+    for row in SAMPLERS.values():
+        assert row.is_exact_with({}) == row.is_exact
+        assert list(row.settings({})) == [option.default for option in row.options]
+        for i, option in enumerate(row.options):
+            option.check(option.default)
+            settings = row.settings({option.name: 7})
+            assert [settings[i], *np.delete(settings, i)] == [7, *np.delete(row.settings({}), i)]
+            assert f"`{option.name}=" in PAGE
+
+
+def test_options_of_work_change_the_cost(rng: np.random.Generator) -> None:
+    target = target_of(dps.DiagNormal(0, 0.1, 2, 1), rng.standard_normal((400, 2)), 1.0)
+    for name, option in {"truncated": "truncation", "ics": "m"}.items():
+        few, many = (SAMPLERS[name].settings({option: n}) for n in (5, 50))
+        assert SAMPLERS[name].cost(target, 4, 0.0, many) > SAMPLERS[name].cost(target, 4, 0.0, few)
+        state = sampler.start(target, rng, 5)
+        costly = make_schedule(name, target, state, settings=many)
+        assert costly.n_iterations <= make_schedule(name, target, state, settings=few).n_iterations
+
+
+def test_options_that_are_not_exact_warn(recwarn: pytest.WarningsRecorder) -> None:
+    check_published("av-parallel", "x", dirichlet_process(1.0), {"processors": 2})
+    assert len(recwarn) == 0
+    check_published("av-parallel", "x", dirichlet_process(1.0), {"published": True})
+    assert len(recwarn) == 1
+
+
 @over_samplers
 def test_plan_says_what_an_iteration_visits(name: str, rng: np.random.Generator) -> None:
     target = target_of(dps.Normal(0, 0.1, 2, 1), rng.standard_normal((30, 1)), 1.0)
@@ -86,6 +114,6 @@ def test_cost_grows_with_the_work(name: str, rng: np.random.Generator) -> None:
         target_of(dps.DiagNormal(0, 0.1, 2, 1), rng.standard_normal((n, 2)), 1.0)
         for n in (100, 1000)
     )
-    cost = SAMPLERS[name].cost
-    assert cost(large, 4, 1.0) > cost(small, 4, 1.0) > 0.0
-    assert cost(small, 8, 1.0) > cost(small, 4, 0.0)
+    cost, settings = SAMPLERS[name].cost, SAMPLERS[name].settings({})
+    assert cost(large, 4, 1.0, settings) > cost(small, 4, 1.0, settings) > 0.0
+    assert cost(small, 8, 1.0, settings) > cost(small, 4, 0.0, settings)

@@ -51,6 +51,7 @@ OTHERS = {
     "plot_topics",
     "plot_trace",
     "prior_n_clusters",
+    "smc",
     "top_words",
     "topic_perplexity",
     "topic_words",

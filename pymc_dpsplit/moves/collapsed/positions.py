@@ -284,7 +284,7 @@ def renumber(labels, positions):
     Parameters
     ----------
     labels : ndarray of int32, shape (N,)
-        Changed.
+        Changed; -1 for an observation of none of the clusters stays.
     positions : Positions
 
     Returns
@@ -304,5 +304,6 @@ def renumber(labels, positions):
             at += 1
     if moved:
         for i in range(labels.shape[0]):
-            labels[i] = number_of[labels[i]]
+            if labels[i] >= 0:
+                labels[i] = number_of[labels[i]]
     return kept

@@ -147,7 +147,7 @@ def collapsed_scan(target, labels, stats, rng, rows, log_alone):
     ----------
     target : Target
     labels : ndarray of int32, shape (N,)
-        Changed.
+        Changed; -1 for observations that are in none of the clusters, and not in `rows`.
     stats : ndarray of float64, shape (K, S)
     rng : numpy.random.Generator
     rows : ndarray of int64, shape (M,)

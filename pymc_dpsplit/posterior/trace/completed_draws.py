@@ -18,6 +18,16 @@ from pymc_dpsplit.variables.rows import MixtureRows
 _KEY = 0xC0DE
 
 
+def labels_determine(mixture: MixtureVariables) -> bool:
+    """Whether the law of the measure given labels is known, and can be drawn from.
+
+    It is not for a family that is not conjugate, as the parameters of clusters that were not
+    recorded are lost, nor for rows in groups, whose measure depends on more than the labels.
+    """
+    is_plain = isinstance(mixture.rv.owner.op, MixtureRows)
+    return is_plain and not isinstance(mixture.component, NonconjugateFamily)
+
+
 def with_recorded_labels(
     posterior: xr.Dataset, idata: xr.DataTree, mixture: MixtureVariables
 ) -> xr.Dataset | None:
@@ -32,12 +42,9 @@ def with_recorded_labels(
     Returns
     -------
     Dataset or None
-        None if the trace holds no labels, if the family is not conjugate, so that the parameters
-        of clusters that were not recorded are lost, or if the rows are those of a hierarchical
-        mixture, whose measure depends on more than the labels.
+        None if the trace holds no labels, or they do not determine it.
     """
-    is_plain = isinstance(mixture.rv.owner.op, MixtureRows)
-    if not is_plain or isinstance(mixture.component, NonconjugateFamily):
+    if not labels_determine(mixture):
         return None
     labels = find_labels(idata, mixture.name)
     if labels is None:

@@ -7,11 +7,14 @@ import numpy as np
 import xarray as xr
 from pymc.model import Model
 
-from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
 from pymc_dpsplit.data.sparse_rows import Rows
 from pymc_dpsplit.moves.partition_law import PartitionLaw
 from pymc_dpsplit.posterior.trace.atoms import atoms_of
-from pymc_dpsplit.posterior.trace.completed_draws import Completion, with_recorded_labels
+from pymc_dpsplit.posterior.trace.completed_draws import (
+    Completion,
+    labels_determine,
+    with_recorded_labels,
+)
 from pymc_dpsplit.posterior.trace.declared import as_declared, as_variable, kept_rows
 from pymc_dpsplit.posterior.trace.groups import find_group
 from pymc_dpsplit.posterior.trace.recorded import counts_of, refuse_measure
@@ -155,7 +158,7 @@ def recorded_posterior(
     labelled = with_recorded_labels(posterior, idata, mixture)
     if labelled is not None:
         return labelled
-    use_labels = labels_suffice or not isinstance(mixture.component, NonconjugateFamily)
+    use_labels = labels_suffice or labels_determine(mixture)
     remedy = ', or with pm.sample(dpsplit={"keep_labels": True})' if use_labels else ""
     raise ValueError(
         f"{dropped} draws of {name} have more clusters than the {kept} "

@@ -1,0 +1,132 @@
+"""A mixture of a model as data: complete observations, and all else fixed at a point."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from pymc.initial_point import make_initial_point_fn
+from pymc.model import Model
+
+from pymc_dpsplit import sampler
+from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
+from pymc_dpsplit.data.blocks import column_centres
+from pymc_dpsplit.hierarchical_model.lookup import find_hierarchical
+from pymc_dpsplit.variables import (
+    MixtureVariables,
+    evaluator_of_points,
+    find_mixtures,
+    refuse_initial_values,
+)
+
+
+class FixedMixture(NamedTuple):
+    """What an estimate reads of a model.
+
+    Attributes
+    ----------
+    point : dict
+        Values of all variables.
+    values : dict
+        Hyperparameters.
+    shift : ndarray of float64, shape (D,)
+        Subtracted from the observations.
+    target : Target
+    """
+
+    point: dict[str, np.ndarray]
+    values: dict[str, np.ndarray]
+    shift: np.ndarray
+    target: sampler.Target
+
+
+def complete_mixture(model: Model, var_name: str | None, caller: str) -> MixtureVariables:
+    """Return the mixture of this name; raise ValueError unless it has complete data.
+
+    Parameters
+    ----------
+    model : pymc.Model
+    var_name : str, optional
+        May be left out if there is one mixture.
+    caller : str
+        Name of the public function, for messages.
+
+    Returns
+    -------
+    MixtureVariables
+    """
+    mixtures, grouped = find_mixtures(model), find_hierarchical(model)
+    if var_name in grouped or (var_name is None and grouped and not mixtures):
+        raise ValueError(
+            f"{var_name or next(iter(grouped))} is an HDPMixture, which {caller} does not take; "
+            "sample, and use point_partition."
+        )
+    if var_name is None and len(mixtures) == 1:
+        (var_name,) = mixtures
+    if not isinstance(var_name, str) or var_name not in mixtures:
+        known = ", ".join(mixtures) or "none"
+        raise ValueError(f"var_name={var_name!r} is no mixture of the model; it has {known}.")
+    mixture = mixtures[var_name]
+    if mixture.is_latent or mixture.unobserved is not None:
+        fault = "has missing entries" if mixture.unobserved is not None else "is latent"
+        raise ValueError(
+            f"{var_name} {fault}, and {caller} needs complete observations; fill them in, or use "
+            "pm.sample."
+        )
+    return mixture
+
+
+def read_mixture(
+    mixture: MixtureVariables,
+    model: Model,
+    initvals: Mapping[str, Any] | None,
+    seed: int,
+    caller: str,
+) -> FixedMixture:
+    """Read prior, data and law of a conjugate mixture from a model at its initial point.
+
+    Parameters
+    ----------
+    mixture : MixtureVariables
+    model : pymc.Model
+    initvals : mapping, optional
+        Values of other variables, as in `pm.sample`.
+    seed : int
+        Of the initial point.
+    caller : str
+        Name of the public function, for messages.
+
+    Returns
+    -------
+    FixedMixture
+
+    Raises
+    ------
+    ValueError
+        If the family is not conjugate, or the observations depend on other variables.
+    """
+    if isinstance(mixture.component, NonconjugateFamily):
+        raise ValueError(
+            f"{mixture.name} is of {mixture.component!r}, whose parameters cannot be integrated "
+            f"out, as {caller} does; use pm.sample, or a family such as Normal."
+        )
+    evaluator = evaluator_of_points(mixture, model, {})
+    if not evaluator.rows_are_fixed:
+        raise ValueError(
+            f"the observations of {mixture.name} depend on other variables, and {caller} needs "
+            "data; give those less an estimate of what depends on others, or use pm.sample."
+        )
+    refuse_initial_values(initvals, model, by_chain=False)
+    overrides: Any = None if initvals is None else dict(initvals)
+    try:
+        start = make_initial_point_fn(model=model, overrides=overrides)
+    except KeyError as error:
+        raise ValueError(
+            f"initvals holds {error}, which is no variable of the model; leave it out."
+        ) from None
+    point = start(seed)
+    conditioning = evaluator.read(point)
+    shift = column_centres(conditioning.rows)
+    items, values = mixture.items, conditioning.values
+    data = items.arranged(conditioning.rows)
+    target = sampler.Target(items.prior(values, shift), data, conditioning.law)
+    return FixedMixture(point, values, shift, target)
