@@ -19,6 +19,7 @@ class LazyLibrary(JITCodeLibrary):
     """Code of one function, for which machine code is made when its address is asked for."""
 
     _has_machine_code = False
+    _codegen: Any
 
     def add_ir_module(self, ir_module: Any) -> None:
         """Add code, except code that only C calls."""

@@ -76,6 +76,8 @@ def _changed(flags: Any) -> dict[str, Any]:
 class EntryKernel(CPUDispatcher):
     """The form of a kernel that Python calls."""
 
+    targetctx: Any
+
     def compile(self, sig: Any) -> Any:
         """Load or compile the kernel for some types of arguments."""
         with global_compiler_lock, lazy_libraries(self.targetctx.codegen()):
@@ -102,6 +104,7 @@ class CalledKernel(CPUDispatcher):
     _cache_hits: Any
     _cache_misses: Any
     _compiler: Any
+    targetctx: Any
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
