@@ -13,7 +13,7 @@ from numba.core import types
 from numba.extending import overload
 
 from pymc_dpsplit.kernels.cache import add_source
-from pymc_dpsplit.kernels.jit import COUNTED, OPTIONS, UNCOUNTED
+from pymc_dpsplit.kernels.jit import COUNTED, OPTIONS, UNCOUNTED, WITHOUT_WRAPPERS
 
 _Function = Callable[..., Any]
 
@@ -84,7 +84,8 @@ def _dispatched(declaration: _Function, default: _Function, inline: bool) -> _Fu
 def _options(operation: _Function, inline: bool = False, uncounted: bool = False) -> Any:
     """Return the options of numba for implementations of an operation."""
     counts = UNCOUNTED if uncounted else COUNTED
-    return {**OPTIONS, **counts, "forceinline": inline or operation in _inlined}
+    inlines = {"forceinline": inline or operation in _inlined}
+    return {**OPTIONS, **WITHOUT_WRAPPERS, **counts, **inlines}
 
 
 def implements(

@@ -19,7 +19,7 @@ from numba.core import config
 
 from pymc_dpsplit.kernels.beside import start
 from pymc_dpsplit.kernels.cache import SourceCache, remember_source
-from pymc_dpsplit.kernels.linking import CalledKernel
+from pymc_dpsplit.kernels.linking import CalledKernel, EntryKernel
 
 # numba reads the variable when it is imported.
 COMPILES = not vars(config)["DISABLE_JIT"]
@@ -33,7 +33,8 @@ _AS_NJIT = {"nopython": True, "boundscheck": None}
 # numba counts the references of every array that is taken from a NamedTuple, atomically and, in
 # loops, each time.  Code without counts allocates nothing and returns no arrays.
 COUNTED, UNCOUNTED = {"_nrt": True}, {"_nrt": False}
-_WITHOUT_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+# Code that only kernels call needs no form for Python or C.
+WITHOUT_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 class Kernel:
@@ -78,7 +79,8 @@ class Kernel:
     @cached_property
     def entry(self) -> Any:
         """Form that Python calls, a numba dispatcher."""
-        entry: Any = numba.njit(**OPTIONS, **self._options)(self.py_func)
+        options = {**OPTIONS, **_AS_NJIT, **self._options}
+        entry: Any = EntryKernel(self.py_func, targetoptions=options)
         entry._cache = SourceCache(self.py_func, "for Python")
         return entry
 
@@ -86,7 +88,7 @@ class Kernel:
     def called(self) -> Any:
         """Form that other kernels call, a `CalledKernel`."""
         counts = UNCOUNTED if self._uncounted else COUNTED
-        options = {**OPTIONS, **_AS_NJIT, **counts, **self._options, **_WITHOUT_WRAPPERS}
+        options = {**OPTIONS, **_AS_NJIT, **counts, **self._options, **WITHOUT_WRAPPERS}
         called = CalledKernel(self.py_func, targetoptions=options)
         called._cache = SourceCache(self.py_func, "for kernels")
         called.copied, called.result_like = self._copied, self._result_like

@@ -22,6 +22,7 @@ from numba.core.sigutils import normalize_signature
 from numba.core.typing.templates import make_concrete_template, signature
 
 from pymc_dpsplit.kernels.beside import wait_for
+from pymc_dpsplit.kernels.code_library import lazy_libraries
 
 # Number of instructions from which a kernel is called and not copied.  With a lower limit calls
 # cost more than they save; with a much higher one, kernels of a family compile twice as long.
@@ -72,6 +73,17 @@ def _changed(flags: Any) -> dict[str, Any]:
     return {key: value for key, value in flags._values.items() if value != options[key].default}
 
 
+class EntryKernel(CPUDispatcher):
+    """The form of a kernel that Python calls."""
+
+    targetctx: Any
+
+    def compile(self, sig: Any) -> Any:
+        """Load or compile the kernel for some types of arguments."""
+        with global_compiler_lock, lazy_libraries(self.targetctx.codegen()):
+            return super().compile(sig)
+
+
 class CalledKernel(CPUDispatcher):
     """The form of a kernel that other kernels call, without the wrapper for Python.
 
@@ -92,6 +104,7 @@ class CalledKernel(CPUDispatcher):
     _cache_hits: Any
     _cache_misses: Any
     _compiler: Any
+    targetctx: Any
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -135,7 +148,8 @@ class CalledKernel(CPUDispatcher):
         kinds, result = normalize_signature(sig)
         if kinds in self.beside:
             wait_for(self.beside.pop(kinds))
-        with global_compiler_lock, self._compiling_counter:
+        lazily = lazy_libraries(self.targetctx.codegen())
+        with global_compiler_lock, self._compiling_counter, lazily:
             known = self.known(kinds)
             if known is not None:
                 return known

@@ -8,6 +8,7 @@ kernels in memory, other chains in the cache on disk.
 """
 
 import copy
+import gc
 import logging
 import os
 from collections.abc import Callable, Iterator
@@ -46,7 +47,7 @@ def compile_kernels(step: DPSplitMerge, point: dict[str, np.ndarray]) -> None:
     """
     trial = copy.copy(step)
     trial.setup_chain(np.random.default_rng(0), _TUNE, 1)
-    with compiling_beside():
+    with _without_collection(), compiling_beside():
         sampler.begin_to_compile(trial._form(), trial._read(point)[1], np.random.default_rng(0))
         point, _ = trial.step(point)
         trial.n_done = _TUNE + 1
@@ -54,6 +55,18 @@ def compile_kernels(step: DPSplitMerge, point: dict[str, np.ndarray]) -> None:
     # A process forked while threads run may hang.
     if trial._pool is not None:
         trial._pool.shutdown()
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Leave cycles of objects in memory; to look for them takes a twelfth of a compilation."""
+    is_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if is_enabled:
+            gc.enable()
 
 
 def compiling_first(sample: Callable[..., Any]) -> Callable[..., Any]:
