@@ -271,6 +271,7 @@ def test_what_cannot_move_the_mixture_is_refused(sampled):
         dps.HDPMixtureStep(attempts=-1)
 
 
+@pytest.mark.compiled
 def test_step_takes_options():
     model = declared()
     with model:
