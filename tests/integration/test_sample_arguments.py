@@ -122,7 +122,7 @@ def test_seeds_of_every_kind(sample, expected):
     assert "x_mu" in differing(listed, expected)
 
 
-@pytest.mark.parametrize("blas_cores", slow_unless("auto".__eq__, [None, 1, "auto"]))
+@pytest.mark.parametrize("blas_cores", slow_unless(["auto"].__contains__, [None, 1, "auto"]))
 def test_cores_and_blas_cores(blas_cores, sample, expected):
     assert differing(sample(cores=2, blas_cores=blas_cores)["posterior"], expected) == []
 
