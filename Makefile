@@ -1,6 +1,9 @@
 # Every target sets up what it needs: an interpreter, .venv and the pinned packages.
 # `make PYTHON=/path/to/python3` names the interpreter instead of having it searched for.
 
+# Without the bytecode that Python and pytest keep, every process would compile 600 files anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
@@ -28,7 +31,8 @@ demo: .venv/.installed  ## fit real data and write a trace and figures to a fold
 
 test: .venv/.installed  ## the quick tests
 	@status=0; \
-	$(PLAIN_PYTEST) --durations 15 -m 'plain and not slow' tests/unit tests/property || status=$$?; \
+	$(PLAIN_PYTEST) --durations 15 -m 'plain and not slow' \
+	    tests/unit tests/property tests/estimates tests/integration tests/docs || status=$$?; \
 	$(PYTEST) --durations 25 -m 'not plain and not slow' || status=$$?; \
 	exit $$status
 

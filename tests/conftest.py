@@ -31,7 +31,12 @@ from hypothesis import HealthCheck, settings  # noqa: E402
 
 from pymc_dpsplit.kernels import beside  # noqa: E402
 from tests.support.families import FAMILIES  # noqa: E402
-from tests.support.quick import QUICK_FAMILIES, SLOW_FIXTURES  # noqa: E402
+from tests.support.quick import (  # noqa: E402
+    COMPILED_FAMILY,
+    PLAIN_FILES,
+    QUICK_FAMILIES,
+    SLOW_FIXTURES,
+)
 
 SUITE_SEED = 20261121
 # Tests occupy all processors already.
@@ -62,16 +67,32 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 # --- lanes --------------------------------------------------------------------------------
 
-PLAIN = {"unit", "property"}  # folders
+PLAIN = {"unit", "property", "estimates"}  # folders
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files of which a lane has no items: they need not be imported."""
+    expression, is_plain = config.getoption("markexpr"), collection_path.parent.name in PLAIN
+    if collection_path.suffix != ".py" or collection_path.name == "conftest.py":
+        return None
+    if expression.startswith("not plain") and is_plain:
+        return "mark.compiled" not in collection_path.read_text(encoding="utf-8") or None
+    if expression.startswith("plain") and not is_plain:
+        return collection_path.stem not in PLAIN_FILES or None
+    return None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     skip = pytest.mark.skip(reason="needs numba's compiler, or minutes without")
     for item in items:
-        if SLOW_FIXTURES.get(item.path.stem, set()).intersection(getattr(item, "fixturenames", ())):
+        fixtures = getattr(item, "fixturenames", ())
+        if SLOW_FIXTURES.get(item.path.stem, set()).intersection(fixtures):
             item.add_marker("slow")
         needs_compiler = item.get_closest_marker("compiled") is not None
-        if PLAIN.intersection(item.path.parts) and not needs_compiler:
+        runs_plain = PLAIN.intersection(item.path.parts) or (
+            item.path.stem in PLAIN_FILES and not PLAIN_FILES[item.path.stem].intersection(fixtures)
+        )
+        if runs_plain and not needs_compiler:
             item.add_marker("plain")
         if needs_compiler and numba.config.DISABLE_JIT:
             item.add_marker(skip)
@@ -79,11 +100,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: GROUPS.get(group_of(item.nodeid), len(GROUPS)))
 
 
+# Items of these files that name no family have this one.
+FAMILY_OF_FILE = {
+    f"tests/exact/test_{name}.py": COMPILED_FAMILY
+    for name in ("one_step_invariance", "through_pymc")
+}
+
+
 def group_of(nodeid: str) -> str:
     """Name of what should run in one process: a family, whose kernels it compiles, or a file."""
     file, _, name = nodeid.partition("::")
     words = re.findall("[A-Za-z]+", name.partition("[")[2])
-    return next((word for word in words if word in GROUPS), file)
+    named = next((word for word in words if word in GROUPS), None)
+    return named or FAMILY_OF_FILE.get(file, file)
 
 
 # pytest-xdist 3.8 does not see its own groups under pytest 9.2: `--dist loadgroup` has no effect.

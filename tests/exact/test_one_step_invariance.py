@@ -14,7 +14,7 @@ from pymc_dpsplit.moves.partition import entropy, log_joint
 from tests.support.controls import CONTROLS, wrong_by
 from tests.support.families import FAMILIES, component_of, target_of
 from tests.support.moves import MOVES, Move
-from tests.support.quick import COMPILED_FAMILY, QUICK_CONTROLS, QUICK_MOVES, slow_unless
+from tests.support.quick import COMPILED_FAMILY, QUICK_MOVES, slow_unless
 from tests.support.statistics import LEVEL, two_sample_test
 
 N_OBS = 40
@@ -114,7 +114,8 @@ def test_a_small_error_is_caught_by_long_runs(factor: float, rng: np.random.Gene
 
 
 @pytest.mark.control
-@pytest.mark.parametrize("name", slow_unless(QUICK_CONTROLS.__contains__, CONTROLS))
+# The other kinds are quick in the test by enumeration.
+@pytest.mark.parametrize("name", slow_unless("uncompensated split".__eq__, CONTROLS))
 def test_broken_move_is_caught(name: str, rng: np.random.Generator) -> None:
     # One attempt to merge seldom changes anything, so that it errs little: it is given several.
     n_steps = 10 if name in _BROKEN_MERGES else 1

@@ -24,6 +24,7 @@ from pymc_dpsplit.checkpoint.chain_files import ChainFiles
 from pymc_dpsplit.checkpoint.codec import from_arrays, to_arrays
 from pymc_dpsplit.checkpoint.recording import Recording
 from tests.integration.test_reproducibility import OPTIONS, differences
+from tests.support.quick import slow_unless
 
 ROOT = Path(__file__).resolve().parents[2]
 # Mass matrices are adapted in windows of 101 draws: tuning has one, and the start of the next.
@@ -477,8 +478,10 @@ def test_folder_that_can_only_be_read_is_refused_before_a_draw(small, tmp_path, 
 # --- refusals -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("cores", [1, 2])
-@pytest.mark.parametrize("seed", [4, None])
+@pytest.mark.parametrize(
+    ("seed", "cores"),
+    slow_unless({(4, 1), (None, 2)}.__contains__, [(4, 1), (4, 2), (None, 1), (None, 2)]),
+)
 def test_other_seed_is_refused(seed, cores, small, finished_small):
     fault = "another random_seed; give random_seed=3 to continue"
     with pytest.raises((ValueError, ParallelSamplingError), match=fault):
@@ -584,7 +587,14 @@ DAMAGES += [
 ]
 
 
-@pytest.mark.parametrize(("damage", "name"), DAMAGES)
+# Each damage, and each file, once.
+QUICK_DAMAGES = [
+    (empty, "manifest.json"), (Path.unlink, "state.npz"), (flip_a_bit, "state.npz"),
+    (truncate, FIRST_CHUNK),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("damage", "name"), slow_unless(QUICK_DAMAGES.__contains__, DAMAGES))
 def test_damaged_file_is_reported(damage, name, small, finished_small):
     damage(finished_small / "chain-0" / name)
     with pytest.raises(ValueError, match=r"is damaged or missing; delete the folder .*chain-0"):

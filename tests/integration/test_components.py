@@ -178,6 +178,7 @@ def test_threads_share_a_sweep_without_changing_it() -> None:
     assert_array_equal(alone.stats, shared.stats)
 
 
+@pytest.mark.compiled
 def test_component_is_pickled_without_addresses() -> None:
     component = DECLARED["Censored"].make()
     component.prior({}, np.zeros(1))
@@ -470,7 +471,19 @@ ERRORS: dict[str, tuple[Any, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("fault", ERRORS)
+# Densities are called by address, which are compiled; that of many columns takes long to.
+BY_ADDRESS = ("support", "negative counts", "collapsed", "too few columns")
+FAULTS = [
+    pytest.param(
+        fault,
+        marks=[pytest.mark.compiled] * (fault in BY_ADDRESS)
+        + [pytest.mark.slow] * (fault == "too few columns"),
+    )
+    for fault in ERRORS
+]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
 def test_fault_is_named(fault: str) -> None:
     act, words = ERRORS[fault]
     with pytest.raises(ValueError, match=words) as raised:

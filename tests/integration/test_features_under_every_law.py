@@ -14,7 +14,9 @@ import pytest
 import pymc_dpsplit as dps
 from pymc_dpsplit.variables import find_mixtures
 from tests.integration.test_reproducibility import differences, sampled
-from tests.support.quick import slow_unless
+
+# Nothing quick needs the kernels of groups compiled; `test_groups_and_counts` samples them plainly.
+pytestmark = pytest.mark.slow
 
 NORMAL = dps.Normal(0.0, 0.1, 2.0, 1.0)
 ROWS = np.array([0.0, 0.3, -0.2, 5.0, 5.3, 4.8, 0.1, 5.1])
@@ -64,7 +66,7 @@ def law_of(model: pm.Model, name: str) -> Law:
 OF_RUN: dict[str, Any] = {"draws": 40, "tune": 30}
 
 
-@pytest.fixture(scope="module", params=slow_unless((0).__eq__, range(3)))
+@pytest.fixture(scope="module", params=range(3))
 def fitted(request: pytest.FixtureRequest) -> tuple[pm.Model, Any]:
     model = model_of(request.param)
     return model, sampled(model, **OF_RUN)

@@ -65,6 +65,23 @@ def test_partitions_are_those_of_groups(model: pm.Model, idata: Any) -> None:
         dps.describe_clusters(idata, np.zeros(9, int), model=model)
 
 
+def test_groups_are_sampled_and_read() -> None:
+    """In short, for `test_features_under_every_law` has long runs under every law."""
+    with pm.Model() as model:
+        alpha = pm.Gamma("alpha", 2.0, 2.0)
+        normal = dps.Normal(0.0, 0.1, 2.0, 1.0)
+        dps.DPMixture("x", alpha, normal, discount=0.1, observed=ROWS, groups=SUBJECTS)
+        idata = pm.sample(
+            20, tune=10, chains=1, random_seed=1, progressbar=False, quiet=True,
+            compute_convergence_checks=False, dpsplit={"kernel": "collapsed"},
+        )  # fmt: skip
+    labels = dps.sample_labels(idata, model=model, random_seed=1)
+    assert list(labels["x_group"].values) == NAMES
+    together = dps.similarity_matrix(labels).to_numpy()
+    assert together[1, 2] > 0.5 > together[0, 1]
+    assert np.isfinite(dps.predict(idata, [0.1, 5.1], model=model)["log_predictive_density"]).all()
+
+
 @pytest.mark.slow
 def test_log_likelihood_has_one_value_per_group(model: pm.Model, idata: Any) -> None:
     found = pm.compute_log_likelihood(
@@ -172,6 +189,7 @@ def test_counts_are_rows_written_out() -> None:
     np.testing.assert_array_equal(counted.labels, expected.labels)
 
 
+@pytest.mark.compiled  # densities are called by address
 def test_components_that_are_not_conjugate_are_refused() -> None:
     free = dps.Component(pm.Laplace, mu=pm.Normal.dist(0, 1), b=1.0)
     with pm.Model(), pytest.raises(ValueError, match="whose parameters can be integrated out"):

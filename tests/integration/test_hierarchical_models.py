@@ -394,6 +394,7 @@ def test_what_cannot_move_the_mixture_is_refused(sampled):
         dps.HDPMixtureStep(kernel="neal8")
 
 
+@pytest.mark.compiled
 def test_step_takes_options():
     model = declared()
     with model:

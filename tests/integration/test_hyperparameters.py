@@ -144,6 +144,7 @@ def test_prior_predictive_follows_them(model):
     assert abs(float(drawn["prior_predictive"]["x"].median()) - 50) < 10
 
 
+@pytest.mark.compiled
 def test_do_makes_them_numbers(model):
     fixed = pm.do(model, {"h": 0.0})
     drawn = sampled(fixed)["posterior"]
@@ -152,6 +153,7 @@ def test_do_makes_them_numbers(model):
     np.testing.assert_allclose(drawn["x_mu"].isel(x_cluster=0), expected["x_mu"].isel(x_cluster=0))
 
 
+@pytest.mark.compiled
 def test_data_containers_are_numbers():
     drawn = sampled(declared(dps.Normal, b0=lambda: pm.Data("b0", 1.0)))["posterior"]
     expected = sampled(declared(dps.Normal))["posterior"]

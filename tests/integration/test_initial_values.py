@@ -118,6 +118,7 @@ def test_what_a_chain_can_start_from_is_taken(given, models):
     assert sampled(models[kind], initvals).sizes["draw"] == 1
 
 
+@pytest.mark.compiled
 def test_a_draw_of_another_run_is_taken(models):
     drawn = sampled(models["complete"], None).isel(chain=0, draw=0)
     names = ("alpha", "x_n_clusters", "x_weights", "x_new_weight", "x_mu", "x_sigma")

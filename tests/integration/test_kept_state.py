@@ -12,6 +12,7 @@ from pymc.step_methods.state import equal_dataclass_values
 import pymc_dpsplit as dps
 from pymc_dpsplit import sampler
 from pymc_dpsplit.samplers.catalogue import SAMPLERS
+from tests.support.quick import slow_unless
 
 ROWS = np.random.default_rng(5).normal(size=45) + np.repeat([-7.0, 0.0, 7.0], 15)
 NORMAL = dps.Normal(0.0, 0.05, 2.0, 1.0)
@@ -47,7 +48,7 @@ def advanced(step, point, n_steps):
     return point
 
 
-@over_keeping
+@pytest.mark.parametrize("kernel", slow_unless("slice".__eq__, KEEPING))
 def test_restored_and_pickled_steps_go_on_identically(kernel):
     model, step, point = begun(kernel, 6)
     state, pickled = step.sampling_state, cloudpickle.loads(cloudpickle.dumps(step))

@@ -248,6 +248,7 @@ def test_do_on_alpha(model):
     assert_labels_agree(idata["posterior"].to_dataset())
 
 
+@pytest.mark.compiled
 def test_observed_values_leave_labels(model):
     """A latent variable that is observed after all: labels stay variables."""
     observed = pm.observe(model, {"b": TRUTH})

@@ -284,6 +284,7 @@ def test_public_functions_follow_the_law(fitted: tuple[pm.Model, Any]) -> None:
     assert found.n_clusters == 2
 
 
+@pytest.mark.compiled
 def test_labels_that_need_too_many_atoms_are_refused() -> None:
     with pitman_yor(1.0, 0.6) as model:
         idata = pm.sample(**FEW)

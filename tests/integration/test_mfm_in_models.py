@@ -91,6 +91,7 @@ def test_prior_of_the_number_of_components(declare: Any, law: Any) -> None:
     assert count_test(drawn.reshape(8, -1), exact) > LEVEL
 
 
+@pytest.mark.compiled
 def test_prior_may_depend_on_variables() -> None:
     with pm.Model() as model:
         p = pm.Beta("p", 4.0, 3.0)
@@ -153,6 +154,7 @@ def test_initial_number_that_cannot_be_is_refused(value: Any) -> None:
         pm.sample(**FEW, initvals={"x_n_components": value})
 
 
+@pytest.mark.compiled
 def test_start_with_too_many_clusters_is_refused_unless_the_step_searches() -> None:
     options = {"start_labels": np.arange(8)}
     with mfm():
@@ -161,6 +163,8 @@ def test_start_with_too_many_clusters_is_refused_unless_the_step_searches() -> N
         pm.sample(**FEW, dpsplit=options)
 
 
+@pytest.mark.compiled
+@pytest.mark.slow
 def test_search_finds_clusters_beyond_the_initial_number_of_components() -> None:
     """Given many rows, M is hardly ever above K, so that few components would remain few."""
     rng = np.random.default_rng(3)

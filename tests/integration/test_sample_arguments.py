@@ -14,6 +14,7 @@ import xarray as xr
 from pymc.backends import NDArray
 
 import pymc_dpsplit as dps
+from tests.support.quick import slow_unless
 
 ROOT = Path(__file__).resolve().parents[2]
 N_OBS, TUNE, DRAWS = 20, 6, 8
@@ -121,7 +122,7 @@ def test_seeds_of_every_kind(sample, expected):
     assert "x_mu" in differing(listed, expected)
 
 
-@pytest.mark.parametrize("blas_cores", [None, 1, "auto"])
+@pytest.mark.parametrize("blas_cores", slow_unless(["auto"].__contains__, [None, 1, "auto"]))
 def test_cores_and_blas_cores(blas_cores, sample, expected):
     assert differing(sample(cores=2, blas_cores=blas_cores)["posterior"], expected) == []
 

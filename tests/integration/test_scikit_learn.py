@@ -36,6 +36,15 @@ def fitted() -> dps.DirichletProcessMixture:
     ).fit(COUNTS)  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def numbers() -> dps.DirichletProcessMixture:
+    """The same of a family whose kernels other tests compile as well."""
+    return dps.DirichletProcessMixture(
+        dps.Normal(10.0, 0.01, 4.0, 4.0), 5.0, draws=200, tune=50, chains=2, random_state=1,
+        sample_options=QUIET,
+    ).fit(COUNTS)  # fmt: skip
+
+
 @pytest.mark.slow
 def test_clusters_are_those_of_the_partition_of_the_trace(fitted: Any) -> None:
     assert (fitted.labels_[3:] == 0).all()
@@ -59,7 +68,7 @@ def test_probabilities_are_those_of_predict(fitted: Any) -> None:
     assert probabilities[:, -1] == pytest.approx(found["new_cluster_probability"].to_numpy())
 
 
-def p_value_of_samples(fitted: Any) -> float:
+def p_value_of_counts(fitted: Any) -> float:
     """P-value of drawn counts under the predictive distribution, those from 60 on as one."""
     inside = np.exp(fitted.score_samples(np.arange(60.0)[:, None]))
     cells = np.append(inside, 1.0 - inside.sum())
@@ -67,22 +76,53 @@ def p_value_of_samples(fitted: Any) -> float:
     return float(stats.chisquare(np.bincount(drawn, minlength=61), 20_000 * cells).pvalue)
 
 
-def test_samples_are_drawn_from_the_predictive_distribution(fitted: Any) -> None:
-    assert p_value_of_samples(fitted) > LEVEL
+def p_value_of_numbers(fitted: Any) -> float:
+    """P-value of drawn numbers under the predictive distribution, by cells, all outside as one."""
+    edges = np.linspace(-10.0, 50.0, 61)
+    nodes, weights = np.polynomial.legendre.leggauss(8)
+    inside = edges[:-1, None] + (nodes + 1.0) / 2.0
+    density = np.exp(fitted.score_samples(inside.reshape(-1, 1))).reshape(inside.shape)
+    mass = density @ weights / 2.0
+    drawn = np.histogram(fitted.sample(20_000)[:, 0], edges)[0]
+    counts = np.append(drawn, 20_000 - drawn.sum())
+    return float(stats.chisquare(counts, 20_000 * np.append(mass, 1.0 - mass.sum())).pvalue)
+
+
+def leave_out_new_clusters(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Break `sample`: rows of a new cluster are drawn from the last that is known."""
+    draw = scikit_learn.draw_labelled_rows
+
+    def without_new(rng: Any, family: Any, labels: Any, parameters: Any, values: Any) -> Any:
+        known = np.minimum(labels, len(parameters[name]) - 1)
+        return draw(rng, family, known, parameters, values)
+
+    monkeypatch.setattr(scikit_learn, "draw_labelled_rows", without_new)
+
+
+def test_samples_are_drawn_from_the_predictive_distribution(numbers: Any) -> None:
+    assert p_value_of_numbers(numbers) > LEVEL
 
 
 @pytest.mark.control
 def test_samples_of_known_clusters_alone_are_caught(
+    numbers: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leave_out_new_clusters(monkeypatch, "mu")
+    assert p_value_of_numbers(numbers) < LEVEL
+
+
+@pytest.mark.slow
+def test_counts_are_drawn_from_the_predictive_distribution(fitted: Any) -> None:
+    assert p_value_of_counts(fitted) > LEVEL
+
+
+@pytest.mark.slow
+@pytest.mark.control
+def test_counts_of_known_clusters_alone_are_caught(
     fitted: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    draw = scikit_learn.draw_labelled_rows
-
-    def without_new(rng: Any, family: Any, labels: Any, parameters: Any, values: Any) -> Any:
-        known = np.minimum(labels, len(parameters["rate"]) - 1)
-        return draw(rng, family, known, parameters, values)
-
-    monkeypatch.setattr(scikit_learn, "draw_labelled_rows", without_new)
-    assert p_value_of_samples(fitted) < LEVEL
+    leave_out_new_clusters(monkeypatch, "rate")
+    assert p_value_of_counts(fitted) < LEVEL
 
 
 def test_names_of_columns_are_coordinates_and_missing_entries_are_taken() -> None:
@@ -119,6 +159,6 @@ def test_wrong_arguments_are_refused(options: Any, rows: Any, message: str) -> N
         dps.DirichletProcessMixture(**options).fit(rows)
 
 
-def test_samples_of_no_rows_are_refused(fitted: Any) -> None:
+def test_samples_of_no_rows_are_refused(numbers: Any) -> None:
     with pytest.raises(ValueError, match=r"^n_samples=0 "):
-        fitted.sample(0)
+        numbers.sample(0)

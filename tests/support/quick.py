@@ -1,9 +1,11 @@
 """Which part of the suite is quick, and what the long one has besides.
 
-`make test` runs `tests/unit` and `tests/property` as plain Python, without numba's compiler.  The
-rest it runs compiled: every move with one family on one data set, `pm.sample` against enumeration
-with one family, one broken sampler of each kind, and what takes less than five seconds of models,
-traces and checkpoints.
+`make test` runs `tests/unit`, `tests/property`, `tests/estimates` and the files of `PLAIN_FILES` as
+plain Python, without numba's compiler.  The rest it runs compiled: every move with one family on
+one data set, `pm.sample` against enumeration with one family, one broken sampler of each kind, and
+what takes less than five seconds of models, traces and checkpoints.  What a test compiles counts as
+its time, unless others need it too: most models have a `Normal` or `DiagNormal`, which share
+kernels, or an `MvNormal`.
 
 `make test-long` runs the items marked slow, compiled:
 
@@ -50,6 +52,25 @@ SLOW_FIXTURES = {
     "test_topic_models": {"sampled"},
     "test_hierarchical_models": {"sampled"},
     "test_compare_samplers": {"found"},
+}
+
+# Files of tests/docs and tests/integration that declare, refuse and evaluate more than they sample,
+# so that PyTensor's graphs take less time as Python than to compile.  What is marked compiled in
+# them, or uses one of these fixtures, which sample, runs compiled.
+PLAIN_FILES: dict[str, set[str]] = {
+    "test_components": set(),
+    "test_declaration": set(),
+    "test_docs": set(),
+    "test_groups_and_counts": {"idata"},
+    "test_hierarchical_models": {"sampled"},
+    "test_hyperparameters": set(),
+    "test_initial_values": set(),
+    "test_latent_models": {"idata"},
+    "test_laws_in_models": {"fitted"},
+    "test_mfm_in_models": {"fitted"},
+    "test_predictive": set(),
+    "test_pymc_dims": set(),
+    "test_refusals": set(),
 }
 
 

@@ -200,7 +200,7 @@ def test_sweep_by_table_and_cluster_by_cluster_draw_the_same_labels(
     found = []
     for sweep in (slice_sweep, pruned_sweep):
         labels, stats, own = start.labels.copy(), start.stats, np.random.default_rng(5)
-        for _ in range(5):
+        for _ in range(3):
             stats = sweep(target, labels, stats, own)
         found.append((labels, stats))
     np.testing.assert_array_equal(found[0][0], found[1][0])

@@ -351,6 +351,7 @@ def test_division_statistics_are_those_of_the_sides(rng: np.random.Generator) ->
         np.testing.assert_allclose(pair, expected, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize("anchored", [False, True])
 def test_divisions_are_drawn_with_their_probability(
@@ -369,7 +370,9 @@ def test_divisions_are_drawn_with_their_probability(
         assert partition_test(cells.reshape(100, -1), swapped) < LEVEL
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
+@pytest.mark.control
 def test_division_by_the_launch_alone_is_caught(rng: np.random.Generator) -> None:
     """A control: later blocks do follow the blocks before, not the launch."""
     divider = Divider(rng)
