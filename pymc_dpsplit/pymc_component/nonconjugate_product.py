@@ -141,7 +141,7 @@ class NonconjugateProduct(Product, NonconjugateFamily):
         assert isinstance(suited, NonconjugateProduct)
         return suited
 
-    def arranged(self, rows: np.ndarray) -> np.ndarray:
+    def arranged(self, rows: Any) -> Any:
         # Graphs read all columns from one array, also those of families whose kernels do not.
         return read_only(self._known_order.inward(rows))
 

@@ -212,7 +212,7 @@ class Covariances:
         return pt.where(is_diagonal, pt.exp(logs)[None], laid), logs
 
     def graph(self, free: Any, shape: Shape) -> Any:
-        root = pt.linalg.inv(self._whitening(free, shape[0])[0])
+        root: Any = pt.linalg.inv(self._whitening(free, shape[0])[0])
         return (root @ root.T)[None]
 
     def log_jacobian(self, free: Any, shape: Shape) -> Any:

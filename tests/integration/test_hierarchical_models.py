@@ -249,7 +249,7 @@ def test_readers_without_a_law_refuse(sampled):
         dps.loo_groups(idata, model=model)
     with pytest.raises(ValueError, match="x is an HDPMixture, whose chains cannot go on from a"):
         dps.extend(idata, model)
-    with pytest.raises(ValueError, match="x is an HDPMixture, which find_map does not take; sample"):
+    with pytest.raises(ValueError, match="x is an HDPMixture, which find_map does not take"):
         dps.find_map(model)
     with pytest.raises(ValueError, match=r"x: pm\.compute_log_likelihood needs the density"):
         pm.compute_log_likelihood(idata, model=model)
