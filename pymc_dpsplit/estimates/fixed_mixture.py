@@ -55,7 +55,8 @@ def complete_mixture(model: Model, var_name: str | None, caller: str) -> Mixture
     MixtureVariables
     """
     mixtures, grouped = find_mixtures(model), find_hierarchical(model)
-    if var_name in grouped or (var_name is None and grouped and not mixtures):
+    is_grouped = isinstance(var_name, str) and var_name in grouped
+    if is_grouped or (var_name is None and grouped and not mixtures):
         raise ValueError(
             f"{var_name or next(iter(grouped))} is an HDPMixture, which {caller} does not take; "
             "sample, and use point_partition."

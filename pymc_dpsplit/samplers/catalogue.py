@@ -167,6 +167,7 @@ _ALL = (
         cost=_truncated_cost,
         is_collapsed=False,
         takes_any_law=False,
+        most_strength=MOST_STRENGTH,
         options=(SamplerOption("truncation", TRUNCATION, least=2),),
     ),
     PublishedSampler(

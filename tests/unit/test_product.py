@@ -19,6 +19,7 @@ from pymc_dpsplit.moves.cost import is_sparse, work_of
 from pymc_dpsplit.moves.patterns import log_density_of_present
 from pymc_dpsplit.posterior.trace.draws import MixtureDraw
 from pymc_dpsplit.posterior.trace.log_density import _log_margin
+from pymc_dpsplit.pymc_component import nonconjugate_product
 from pymc_dpsplit.variables.log_density import log_mixture_density
 from tests.reference import discrete, families, product, regression
 from tests.reference.example import as_codes, as_counts
@@ -370,10 +371,6 @@ def test_columns_are_taken_in_order_by_width() -> None:
             "part 'a': observed has 1 missing entry, which Multinomial does not impute; drop",
         ),
         (
-            lambda: dps.Product(a=laplace(), b=dps.MvNormal(**wide_mv_normal())),
-            "b is MvNormal, whose .* together with those of a, which is not conjugate; give",
-        ),
-        (
             lambda: dps.Product(
                 a=dps.Component(
                     lambda b, x: pm.Normal.dist(b * x), b=pm.Normal.dist(), covariates={"x": [0.0]}
@@ -714,3 +711,10 @@ def test_frames_of_polars_are_tables() -> None:
     nan = np.nan
     assert_array_equal(rows, [[0, 1, 1.5, 0, 1], [nan, nan, 2.5, 2, 0], [2, 0, nan, nan, nan]])
     assert read.categories["size"] == ["s", "m", "l"]
+
+
+def test_a_part_without_an_unconstrained_scale_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No family of the package lacks one, but those of users may."""
+    monkeypatch.setattr(nonconjugate_product, "scales_of", lambda family: None)
+    with pytest.raises(ValueError, match="b is Bernoulli, whose .* with those of a, which is not"):
+        dps.Product(a=laplace(), b=dps.Bernoulli(1.0, 1.0))
