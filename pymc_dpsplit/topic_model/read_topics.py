@@ -158,6 +158,11 @@ def topic_model_name(idata: xr.DataTree, var_name: str | None) -> str:
     ValueError
         If there is no such model.
     """
+    if not isinstance(idata, xr.DataTree):
+        raise ValueError(
+            f"idata={shown(idata)} is no trace; give one of HDPTopics, or call top_words() of what "
+            "describe_clusters returns."
+        )
     stats: Any = idata["sample_stats"] if "sample_stats" in idata.children else {}
     ending = f"_{TOPIC_PART}"
     names = [str(of).removesuffix(ending) for of in stats if str(of).endswith(ending)]

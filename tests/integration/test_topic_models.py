@@ -118,6 +118,8 @@ def test_top_words_are_the_likeliest(sampled):
     assert np.all(np.diff(found["weight"]) <= 0)
     with pytest.raises(ValueError, match="draw=300 is out of range; give an integer from -300"):
         dps.top_words(idata, draw=300)
+    with pytest.raises(ValueError, match=r"idata=.* is no trace; give one of HDPTopics, or call"):
+        dps.top_words({"posterior": 1})
     with pytest.raises(ValueError, match="idata has the topic models w, and var_name='x' was"):
         dps.topic_words(idata, var_name="x")
 

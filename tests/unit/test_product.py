@@ -716,5 +716,5 @@ def test_frames_of_polars_are_tables() -> None:
 def test_a_part_without_an_unconstrained_scale_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """No family of the package lacks one, but those of users may."""
     monkeypatch.setattr(nonconjugate_product, "scales_of", lambda family: None)
-    with pytest.raises(ValueError, match="b is Bernoulli, whose .* with those of a, which is not"):
+    with pytest.raises(ValueError, match=r"b is Bernoulli, whose .* those of a, which is not"):
         dps.Product(a=laplace(), b=dps.Bernoulli(1.0, 1.0))
