@@ -10,7 +10,7 @@ import numpy as np
 import pymc_dpsplit as dps
 from benchmarks.row import Row
 from benchmarks.subject import Chain, make_target
-from benchmarks.timing import cpu_seconds
+from benchmarks.timing import ratios_to_first
 from benchmarks.workloads import spheres
 from pymc_dpsplit.hierarchical.iteration import advance_groups
 from pymc_dpsplit.hierarchical.state import GroupedTarget, resume_groups
@@ -46,21 +46,12 @@ def run() -> Iterator[Row]:
         "by slices": sweep_of(1),
         "collapsed scan": sweep_of(None),
     }
-    taken = {name: np.empty(_TURNS) for name in calls}
-    for call in calls.values():
-        call()
-    for turn in range(_TURNS):
-        for name, call in calls.items():
-            taken[name][turn] = cpu_seconds(call)
-    (_, own), *others = taken.items()
-    for name, seconds in others:
-        ratios = seconds / own
+    for of in ratios_to_first(calls, _TURNS):
         yield Row(
-            name=f"rows in groups: {name}, over the sweep of a mixture",
-            measured=float(np.median(ratios)),
+            name=f"rows in groups: {of.name}, over the sweep of a mixture",
+            measured=of.median,
             unit="x",
             aim=_MOST,
             larger_is_better=False,
-            note=f"{1e3 * np.median(seconds):.1f} and {1e3 * np.median(own):.1f} ms; "
-            f"turns from {ratios.min():.2f} to {ratios.max():.2f}",
+            note=of.note,
         )

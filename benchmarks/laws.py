@@ -5,13 +5,12 @@ All in one process, in turns, from one state, by CPU time.
 
 from collections.abc import Callable, Iterator
 
-import numpy as np
 import pymc as pm
 
 import pymc_dpsplit as dps
 from benchmarks.row import Row
 from benchmarks.subject import Chain, make_target, prior_of_components, with_moved_strength
-from benchmarks.timing import cpu_seconds
+from benchmarks.timing import ratios_to_first
 from benchmarks.workloads import spheres
 from pymc_dpsplit.moves.partition_law import PartitionLaw, dirichlet_process, finite_mixture
 
@@ -38,21 +37,12 @@ def run() -> Iterator[Row]:
         "12 components": sweep_of(finite_mixture(_GAMMA, 12)),
         "MFM, with its move of M": lambda: with_moved_strength(with_components, prior),
     }
-    taken = {name: np.empty(_TURNS) for name in calls}
-    for call in calls.values():
-        call()
-    for turn in range(_TURNS):
-        for name, call in calls.items():
-            taken[name][turn] = cpu_seconds(call)
-    (_, own), *others = taken.items()
-    for name, seconds in others:
-        ratios = seconds / own
+    for of in ratios_to_first(calls, _TURNS):
         yield Row(
-            name=f"sweep: {name}, over a Dirichlet process",
-            measured=float(np.median(ratios)),
+            name=f"sweep: {of.name}, over a Dirichlet process",
+            measured=of.median,
             unit="x",
             must=_MOST,
             larger_is_better=False,
-            note=f"{1e3 * np.median(seconds):.1f} and {1e3 * np.median(own):.1f} ms; "
-            f"turns from {ratios.min():.2f} to {ratios.max():.2f}",
+            note=of.note,
         )

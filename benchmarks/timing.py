@@ -2,8 +2,9 @@
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,6 +22,40 @@ def median_seconds(call: Callable[[], object], repeats: int = REPEATS) -> float:
     """Median CPU seconds of a call, after one that is not counted."""
     call()
     return float(np.median([cpu_seconds(call) for _ in range(repeats)]))
+
+
+class Ratio(NamedTuple):
+    """CPU seconds of a call over those of another.
+
+    Attributes
+    ----------
+    name : str
+    median : float
+    note : str
+        Both in milliseconds, and the range over the turns.
+    """
+
+    name: str
+    median: float
+    note: str
+
+
+def ratios_to_first(calls: dict[str, Callable[[], object]], turns: int) -> Iterator[Ratio]:
+    """Compare all calls with the first one, the calls taking turns; one turn is not counted."""
+    taken = {name: np.empty(turns) for name in calls}
+    for call in calls.values():
+        call()
+    for turn in range(turns):
+        for name, call in calls.items():
+            taken[name][turn] = cpu_seconds(call)
+    (_, own), *others = taken.items()
+    for name, seconds in others:
+        ratios = seconds / own
+        note = (
+            f"{1e3 * np.median(seconds):.1f} and {1e3 * np.median(own):.1f} ms; "
+            f"turns from {ratios.min():.2f} to {ratios.max():.2f}"
+        )
+        yield Ratio(name, float(np.median(ratios)), note)
 
 
 def best_wall_seconds(
