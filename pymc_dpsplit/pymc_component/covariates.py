@@ -1,44 +1,15 @@
 """Covariates of a `Component`: arrays, or ``pm.Data`` whose value may be replaced."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from pymc_dpsplit.components.arguments import as_floats
+from pymc_dpsplit.components.data_reader import DataReader, is_data, is_variable
 
-
-class CovariateVariable:
-    """A covariate in a ``pm.Data``, whose value `pm.set_data` may replace.
-
-    Parameters
-    ----------
-    name : str
-        Name of the covariate, used in messages.
-    variable : SharedVariable
-    """
-
-    def __init__(self, name: str, variable: Any) -> None:
-        self.variable = variable
-        self._name = name
-        self._value = variable.get_value(borrow=True)
-        self._array = _checked(name, self._value)
-
-    def now(self) -> np.ndarray:
-        """Return the present value, of shape (N, ...)."""
-        value = self.variable.get_value(borrow=True)
-        if value is not self._value:
-            array, wanted = _checked(self._name, value), self._array.shape[1:]
-            if array.shape[1:] != wanted:
-                raise ValueError(
-                    f"covariate {self._name} has shape {array.shape} in its pm.Data; give shape "
-                    f"{shape_of_rows('M', wanted)}."
-                )
-            self._value, self._array = value, array
-        return self._array
-
-
-Held = np.ndarray | CovariateVariable
+Held = np.ndarray | DataReader
 
 
 def hold(name: str, covariate: Any) -> Held:
@@ -51,18 +22,16 @@ def hold(name: str, covariate: Any) -> Held:
 
     Returns
     -------
-    ndarray of float64, or CovariateVariable
+    ndarray of float64, or DataReader
 
     Raises
     ------
     ValueError
         With one sentence that names the covariate.
     """
-    # A frame may have a column of any name.
-    is_frame = hasattr(covariate, "columns")
-    if hasattr(covariate, "get_value") and not is_frame:
-        return CovariateVariable(name, covariate)
-    if hasattr(covariate, "owner") and not is_frame:
+    if is_data(covariate):
+        return DataReader(covariate, partial(_read_value, name))
+    if is_variable(covariate):
         raise ValueError(
             f"covariate {name} is an expression of variables; give an array or pm.Data, and "
             "compute with it in the function of the component."
@@ -72,14 +41,22 @@ def hold(name: str, covariate: Any) -> Held:
 
 def present(held: Mapping[str, Held]) -> dict[str, np.ndarray]:
     """Return the covariates that are held, by name."""
-    return {
-        name: of.now() if isinstance(of, CovariateVariable) else of for name, of in held.items()
-    }
+    return {name: of.now() if isinstance(of, DataReader) else of for name, of in held.items()}
 
 
 def shape_of_rows(n_rows: str, rest: tuple[int, ...]) -> str:
     """Return a shape in words, such as (M, 2)."""
     return f"({', '.join([n_rows, *map(str, rest)])}{',' * (not rest)})"
+
+
+def _read_value(name: str, value: np.ndarray, before: np.ndarray | None) -> np.ndarray:
+    array = _checked(name, value)
+    if before is not None and array.shape[1:] != before.shape[1:]:
+        raise ValueError(
+            f"covariate {name} has shape {array.shape} in its pm.Data; give shape "
+            f"{shape_of_rows('M', before.shape[1:])}."
+        )
+    return array
 
 
 def _checked(name: str, value: Any) -> np.ndarray:

@@ -19,7 +19,7 @@ from pytensor.graph.traversal import graph_inputs
 from pytensor.tensor.shape import specify_shape
 
 from pymc_dpsplit.components.arguments import shown
-from pymc_dpsplit.pymc_component.covariates import CovariateVariable
+from pymc_dpsplit.components.data_reader import DataReader
 from pymc_dpsplit.pymc_component.declaration import Declaration
 
 
@@ -328,7 +328,7 @@ class Graphs:
         for name, of in covariates.items():
             held = self.declaration.held[name]
             # As a variable, so that the density follows pm.set_data.
-            own = held.variable if isinstance(held, CovariateVariable) else held
+            own = held.variable if isinstance(held, DataReader) else held
             mapping[of] = pt.as_tensor(own).astype("float64")[:, None]
         return self._with_values(vectorize_graph(density, mapping), values)
 

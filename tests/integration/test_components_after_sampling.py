@@ -9,7 +9,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
 import pymc_dpsplit as dps
-from pymc_dpsplit.pymc_component.covariates import CovariateVariable, hold
+from pymc_dpsplit.components.data_reader import DataReader
+from pymc_dpsplit.pymc_component.covariates import hold
 
 _SAMPLING: dict[str, Any] = {
     "draws": 20, "tune": 20, "chains": 1, "cores": 1, "random_seed": 1, "progressbar": False,
@@ -177,7 +178,7 @@ def test_responses_are_drawn_for_data_that_are_set(
 def test_responses_to_the_first_covariates_are_caught(
     monkeypatch: pytest.MonkeyPatch, regressed: tuple[Any, pm.Model]
 ) -> None:
-    monkeypatch.setattr(CovariateVariable, "now", lambda self: self._array)
+    monkeypatch.setattr(DataReader, "now", lambda self: self.found)
     assert spread_at_zero(regressed[0], len(Y)) > 1.0
 
 
@@ -202,7 +203,7 @@ def test_other_covariates_in_data_are_refused() -> None:
     with pm.Model():
         x = pm.Data("x", np.zeros((4, 2)))
         held = hold("x", x)
-        assert isinstance(held, CovariateVariable)
+        assert isinstance(held, DataReader)
         pm.set_data({"x": np.ones((3, 2))})
         assert_array_equal(held.now(), np.ones((3, 2)))
         pm.set_data({"x": np.ones((3, 1))})

@@ -8,7 +8,7 @@ from matplotlib import pyplot as plt
 from scipy.special import logsumexp
 
 import pymc_dpsplit as dps
-from pymc_dpsplit.components.linear_regression.covariates import CovariateData
+from pymc_dpsplit.components.data_reader import DataReader
 
 N = 24
 _RNG = np.random.default_rng(5)
@@ -235,7 +235,7 @@ def test_responses_are_drawn_for_data_that_are_set(n_new, idata):
 
 @pytest.mark.control
 def test_responses_to_the_first_covariates_are_caught(monkeypatch, idata):
-    monkeypatch.setattr(CovariateData, "now", lambda self: self._rows)
+    monkeypatch.setattr(DataReader, "now", lambda self: self.found)
     with with_data_as_covariates():
         pm.set_data({"x": np.tile([1.5, 0.0], (N, 1))})
         drawn = pm.sample_posterior_predictive(

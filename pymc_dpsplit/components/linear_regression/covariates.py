@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from pymc_dpsplit.components.arguments import array_of, rows_of
+from pymc_dpsplit.components.data_reader import DataReader, is_data, is_variable
 
 
 def read_covariates(covariates: Any) -> np.ndarray:
@@ -25,8 +26,7 @@ def read_covariates(covariates: Any) -> np.ndarray:
     ValueError
         With one sentence that names the fault and the remedy.
     """
-    # A frame may have a column of that name.
-    if hasattr(covariates, "owner") and not hasattr(covariates, "columns"):
+    if is_variable(covariates):
         raise ValueError(
             "covariates are an expression of variables; give an array or pm.Data, or leave "
             "covariates out, and observed=pm.math.concatenate([X, y[:, None]], axis=1)."
@@ -43,41 +43,25 @@ def read_covariates(covariates: Any) -> np.ndarray:
     return rows
 
 
-class CovariateData:
-    """Covariates in a ``pm.Data``, whose value `pm.set_data` may replace.
-
-    Parameters
-    ----------
-    variable : SharedVariable
-    """
-
-    def __init__(self, variable: Any) -> None:
-        self.variable = variable
-        self._value = variable.get_value(borrow=True)
-        self._rows = read_covariates(self._value)
-
-    def now(self) -> np.ndarray:
-        """Return the present covariates (N, P), see `read_covariates`."""
-        value = self.variable.get_value(borrow=True)
-        if value is not self._value:
-            self._value, self._rows = value, read_other(value, None, self._rows.shape[1])
-        return self._rows
+def _read_value(value: np.ndarray, before: np.ndarray | None) -> np.ndarray:
+    return read_covariates(value) if before is None else read_other(value, None, before.shape[1])
 
 
-def held_covariates(covariates: Any) -> np.ndarray | CovariateData:
+def held_covariates(covariates: Any) -> np.ndarray | DataReader:
     """Return covariates as an array, see `read_covariates`, or a ``pm.Data`` with its reader."""
-    is_data = hasattr(covariates, "get_value") and not hasattr(covariates, "columns")
-    return CovariateData(covariates) if is_data else read_covariates(covariates)
+    if is_data(covariates):
+        return DataReader(covariates, _read_value)
+    return read_covariates(covariates)
 
 
-def present(held: np.ndarray | CovariateData | None) -> np.ndarray:
+def present(held: np.ndarray | DataReader | None) -> np.ndarray:
     """Return the covariates (N, P) that are held."""
     if held is None:
         raise ValueError(
             "LinearRegression has no covariates to draw responses for; give "
             "LinearRegression(covariates, ...)."
         )
-    return held.now() if isinstance(held, CovariateData) else held
+    return held.now() if isinstance(held, DataReader) else held
 
 
 def read_other(covariates: Any, names: Sequence[Any] | None, n_covariates: int) -> np.ndarray:

@@ -24,8 +24,8 @@ from pymc_dpsplit.components.arguments import (
     shown,
 )
 from pymc_dpsplit.components.component_family import ComponentFamily, Values
+from pymc_dpsplit.components.data_reader import DataReader
 from pymc_dpsplit.components.linear_regression.covariates import (
-    CovariateData,
     held_covariates,
     names_of,
     not_by_column,
@@ -116,7 +116,7 @@ class LinearRegression(ComponentFamily):
         self.hyperparameters = {"mu0": mu0, "lambda0": lambda0, "a0": a0, "b0": b0}
         self.intercept = bool(intercept)
         # Those of the observed rows; if the rows hold them, some are chosen for drawn rows.
-        self._held: np.ndarray | CovariateData | None = None
+        self._held: np.ndarray | DataReader | None = None
         self.covariate_data: Any = None
         self._n_coefficients: int | None = None
         self._names: list[str] | None = None
