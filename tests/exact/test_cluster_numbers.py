@@ -97,7 +97,7 @@ def two_sweeps(
     rng, labels = np.random.default_rng(seed), state.labels.copy()
     stats, atoms = sweep(target, labels, state.stats, rng, no_atoms(target.prior))
     if between is not None:
-        labels, stats = renumbered(sampler.ChainState(labels, stats), between)
+        labels, stats, *_ = renumbered(sampler.ChainState(labels, stats), between)
         order = between.permutation(len(atoms.stats))
         atoms = Atoms(*(array[order] for array in atoms))
     sweep(target, labels, stats, rng, atoms)
