@@ -150,8 +150,9 @@ SUBJECTS = {
         "Mixing where clusters overlap, and where they are many",
         "As under Mixing, for the harder workloads of `benchmarks/workloads.py`. Three Student-t "
         "clusters by normal ones, and six overlapping clusters: effective draws per CPU second "
-        "over the control's, three fresh seeds. Flow cytometry: the largest R-hat of the five quantities "
-        "after 300 CPU seconds of each, tuning or burn-in included, one seed. Forty clusters: "
+        "over the control's, three fresh seeds. Flow cytometry: the largest R-hat of the five "
+        "quantities after 300 CPU seconds of each, tuning or burn-in included, one seed. Forty "
+        "clusters: "
         "`pm.sample` by its defaults with alpha ~ Gamma(2, 4), 1000 draws and as many of tuning.",
         is_long=True,
     ),
