@@ -252,7 +252,7 @@ def positive_definite(name: str, value: Any, n_features: int) -> np.ndarray:
             f"{name} is not positive definite; give a covariance matrix of full rank, "
             "for instance by adding a small multiple of the identity."
         ) from None
-    return (array + array.T) / 2
+    return array / 2 + array.T / 2  # a sum of large elements might overflow
 
 
 def rows_of(observed: Any, row_ndim: int, may_miss: bool = False) -> np.ndarray:
