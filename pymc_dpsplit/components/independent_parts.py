@@ -118,7 +118,10 @@ class IndependentParts(ComponentFamily):
         return width_of(own, ndims, n_before) if all_columns is None else all_columns
 
     def pieces(
-        self, n_features: int, parameters: Mapping[str, np.ndarray], values: Mapping[str, np.ndarray]
+        self,
+        n_features: int,
+        parameters: Mapping[str, np.ndarray],
+        values: Mapping[str, np.ndarray],
     ) -> Iterator[tuple[ComponentFamily, np.ndarray, dict[str, Any], dict[str, Any]]]:
         """Yield what the density of each part depends on.
 

@@ -74,8 +74,8 @@ def log_density_of_present(
     out = np.zeros(len(rows))
     if isinstance(component, IndependentParts) and isinstance(component, NonconjugateFamily):
         # A density compiled by PyTensor costs as much for a few rows as for many.
-        for family, at, own, of_part in component.pieces(rows.shape[1], parameters, values):
-            known = rows[:, at], is_missing[:, at], own, of_part, labels
+        for family, columns, own, of_part in component.pieces(rows.shape[1], parameters, values):
+            known = rows[:, columns], is_missing[:, columns], own, of_part, labels
             out += log_density_of_present(family, *known)
         return out
     for features, chosen in patterns_of(is_missing):

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,11 +21,7 @@ from pymc_dpsplit.pymc_component.declaration import (
     refuse_other_covariates,
 )
 from pymc_dpsplit.pymc_component.graphs import Graphs
-from pymc_dpsplit.pymc_component.missing_rows import (
-    complete_rows,
-    refuse_no_draws,
-    refuse_no_rows,
-)
+from pymc_dpsplit.pymc_component.missing_rows import complete_rows, first_of, refuse_no_draws
 from pymc_dpsplit.pymc_component.nonconjugate_product import NonconjugateProduct
 from pymc_dpsplit.pymc_component.recognition import conjugate_family
 from pymc_dpsplit.pymc_component.ties import fault_of_ties
@@ -75,7 +72,8 @@ class Component(NonconjugateFamily):
     is the joint log density of data, partition and parameters.  The density of a new row under the
     remainder is averaged over a fixed set of draws from the base measure.
 
-    A component may be a part of a `Product`, unless it has covariates.
+    A component may be a part of a `Product`, unless it has covariates.  A row may be missing: all
+    of it, if rows are vectors, and without covariates.  It is then drawn from the distribution.
 
     A shared argument may be a variable of the model; the posterior then contains the labels.  An
     argument of a base measure may be a variable too, as in ``mu=pm.Normal.dist(centre, 3)``, unless
@@ -216,9 +214,8 @@ class Component(NonconjugateFamily):
         self._refuse_other_length(len(rows), "observed has")
         suited = self
         if self._legal_row is None:
-            refuse_no_rows(present)
             suited = copy.copy(self)
-            suited._legal_row = np.array(present[0], float)
+            suited._legal_row = first_of(present)
         tried = self._made.get("tried", 0)
         if len(present) and not tried:
             self._refuse_other_shapes(present)
@@ -389,14 +386,11 @@ class Component(NonconjugateFamily):
         """
         shared = flat(list(values.values()))
         columns = self._declaration.covariate_columns
-        known = self._made.setdefault("averages", BaseAverages())
-        return known.at(
-            rows,
-            shared,
-            b"" if columns is None else digest_of(columns),
-            lambda size: self.base_draws(NODE_KEY, size, shared),
-            lambda: self.prior(values, np.zeros(rows.shape[1])),
-        )
+        digest = b"" if columns is None else digest_of(columns)
+        known: BaseAverages = self._made.setdefault("averages", BaseAverages())
+        draw = partial(self.base_draws, NODE_KEY, shared=shared)
+        prior = partial(self.prior, values, np.zeros(rows.shape[1]))
+        return known.at(rows, shared, digest, draw, prior)
 
     def draw_base(
         self, rng: np.random.Generator, values: Mapping[str, np.ndarray], size: int

@@ -37,21 +37,23 @@ def complete_rows(rows: np.ndarray, has_covariates: bool) -> np.ndarray:
     if partly.any():
         (row, *_) = np.flatnonzero(partly)
         absent = ", ".join(map(str, np.flatnonzero(is_missing[row])))
+        several = "rows that are" if partly.sum() > 1 else "row that is"
         raise ValueError(
-            f"observed has {partly.sum()} row{'s' if partly.sum() > 1 else ''} that are missing in "
-            f"part (column {absent} of row {row}), but Component has no law of some columns of a "
-            "vector given the others; drop those rows, or give all of the vector as missing."
+            f"observed has {partly.sum()} {several} missing in part (column {absent} of row {row})"
+            ", but Component has no law of some columns of a vector given the others; drop those "
+            "rows, or give all of the vector as missing."
         )
     return rows[~is_missing.any(1)]
 
 
-def refuse_no_rows(present: np.ndarray) -> None:
-    """Refuse data of which every row is missing."""
+def first_of(present: np.ndarray) -> np.ndarray:
+    """Return the first row (D,) of those that are not missing; refuse data without one."""
     if not len(present):
         raise ValueError(
             "observed has no row that is not missing, by which Component could be checked; leave "
             "its columns out."
         )
+    return np.array(present[0], float)
 
 
 def refuse_no_draws(label: str, draw: Callable[[], object]) -> None:

@@ -82,8 +82,9 @@ def log_mixture_density(
     out = np.empty(items.number_of(rows))
     shift = column_centres(rows)
     if _is_of_parts(items):
-        for block in blocks_of((len(rows), len(weights) + 1)):
-            known = rows[block], weights, remainder, parameters, values, shift
+        array: Any = rows
+        for block in blocks_of((len(out), len(weights) + 1)):
+            known = array[block], weights, remainder, parameters, values, shift
             out[block] = logsumexp(_log_masses_of_parts(items.component, *known), axis=0)
         return out
     law = remainder_law(PartitionLaw(discount, alpha), len(weights))
