@@ -331,11 +331,11 @@ class ComponentFamily(ListedNames, ABC):
         graph_parameters : mapping
             Name to tensor (N, ...): for each row the `graph_parameters` of its cluster.
         pt : module
-            `pytensor.tensor`.
+            `pytensor.tensor`, or `numpy` if all are numerical.
 
         Returns
         -------
-        symbolic vector (N,)
+        symbolic or numerical vector (N,)
         """
 
     def restrict(
