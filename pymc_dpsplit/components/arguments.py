@@ -25,15 +25,29 @@ def shown(value: Any) -> str:
     -------
     str
     """
-    try:
-        text = " ".join(repr(value).split())
-    except ValueError:  # an integer of more digits than Python prints
-        return f"<{type(value).__name__}>"
+    text = " ".join(printed(value).split())
     if len(text) <= _LONGEST_SHOWN:
         return text
     shape = getattr(value, "shape", None)
     kind = type(value).__name__
     return f"<{kind}>" if shape is None else f"<{kind} of shape {tuple(shape)}>"
+
+
+def printed(value: Any) -> str:
+    """Return the text of a value as Python prints it, or its type if Python cannot.
+
+    Parameters
+    ----------
+    value : object
+
+    Returns
+    -------
+    str
+    """
+    try:
+        return repr(value)
+    except ValueError:  # an integer of more digits than Python prints
+        return f"<{type(value).__name__}>"
 
 
 def array_of(value: Any) -> tuple[Any, str]:

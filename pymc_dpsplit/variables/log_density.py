@@ -7,7 +7,6 @@ import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph.basic import Apply, Variable
 from pytensor.tensor.type import TensorType
-from scipy.special import logsumexp
 
 from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.components.independent_parts import IndependentParts
@@ -85,7 +84,7 @@ def log_mixture_density(
         array: Any = rows
         for block in blocks_of((len(out), len(weights) + 1)):
             known = array[block], weights, remainder, parameters, values, shift
-            out[block] = logsumexp(_log_masses_of_parts(items.component, *known), axis=0)
+            out[block] = np.logaddexp.reduce(_log_masses_of_parts(items.component, *known))
         return out
     law = remainder_law(PartitionLaw(discount, alpha), len(weights))
     given = _as_kernels_see_it(items, rows, weights, remainder, parameters, values, shift, law)
