@@ -297,6 +297,8 @@ def break_remainder(target, rng, log_weights, log_rest, params, log_floor):
     -------
     log_weights : ndarray of float64, shape (K + M,)
     params : ndarray of float64, shape (K + M, P)
+    log_rest : float
+        Log weight of what is left.
     """
     prior, law = target.prior, target.law
     n_clusters = log_weights.shape[0]
@@ -312,4 +314,4 @@ def break_remainder(target, rng, log_weights, log_rest, params, log_floor):
         draw_parameters(prior, empty, rng, params[n_atoms])
         log_rest += log_left
         n_atoms += 1
-    return log_weights[:n_atoms], params[:n_atoms]
+    return log_weights[:n_atoms], params[:n_atoms], log_rest

@@ -192,7 +192,7 @@ def complete_atoms(target, rng, log_weights, log_rest, params, lowest):
     reach : Reach
     """
     floor = 1.0 / target.data.shape[0]
-    log_weights, params = break_remainder(
+    log_weights, params, _ = break_remainder(
         target, rng, log_weights, log_rest, params, math.log(lowest)
     )
     reach = Reach(slice_bounds_of(log_weights, floor), ascending(log_weights))
