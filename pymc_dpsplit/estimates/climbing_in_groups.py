@@ -12,7 +12,7 @@ from pymc_dpsplit.hierarchical.summaries import log_marginals
 from pymc_dpsplit.moves.collapsed.conditional_modes import LEAST_GAIN
 from pymc_dpsplit.moves.partition import gather_stats
 
-# Steps of expectation and maximisation for the concentrations of one partition.
+# Most steps of expectation and maximisation for the concentrations of one partition.
 _MOST_STEPS = 50
 # Relative change of a concentration below which it has converged.
 _SETTLED = 1e-5
@@ -108,7 +108,9 @@ def climb_groups(
         if after.log_joint <= before.log_joint + LEAST_GAIN:
             after = _merged(before)
         has_settled = after is before
-        summit, has_moved = _with_modes(after, concentrations)
+        # While the partition changes, one step each is enough.
+        n_steps = _MOST_STEPS if has_settled else 1
+        summit, has_moved = _with_modes(after, concentrations, n_steps)
         has_settled = has_settled and not has_moved
         path.append(summit.log_joint + concentrations.log_prior(summit.point))
     return GroupedClimb(summit, np.array(path), has_settled)
@@ -141,7 +143,7 @@ def _merged(before: GroupedSummit) -> GroupedSummit:
     known = before.stats, before.counts, before.seatings.weights
     gains = likely_merge_gains(before.target, *known)
     best, n_clusters = before, len(before.stats)
-    for pair in np.argsort(-gains, axis=None)[: n_clusters]:
+    for pair in np.argsort(-gains, axis=None)[:n_clusters]:
         a, b = np.unravel_index(pair, gains.shape)
         if a <= b:
             break
@@ -153,7 +155,7 @@ def _merged(before: GroupedSummit) -> GroupedSummit:
 
 
 def _with_modes(
-    summit: GroupedSummit, concentrations: GroupedConcentrations
+    summit: GroupedSummit, concentrations: GroupedConcentrations, n_steps: int
 ) -> tuple[GroupedSummit, bool]:
     """Maximise over the concentrations given the partition; say whether they changed.
 
@@ -161,7 +163,7 @@ def _with_modes(
     does not decrease.
     """
     has_moved = False
-    for _ in range(_MOST_STEPS if concentrations.are_moved else 0):
+    for _ in range(n_steps if concentrations.are_moved else 0):
         target = summit.target
         point = concentrations.moved(summit.point, target.sizes, summit.seatings)
         alpha, gamma = concentrations.at(point)

@@ -1,6 +1,7 @@
 """Concentrations of a hierarchical mixture at the mode of their density given a partition."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from pymc.model import Model
@@ -87,7 +88,7 @@ class GroupedConcentrations:
             prior = self._priors[key]
             evaluate = prior.given(point)
 
-            def height(value: float, evaluate=evaluate, of_number=of_number) -> float:
+            def height(value: float, evaluate: Any = evaluate, of_number: Any = of_number) -> float:
                 log_prior, of = evaluate(value)
                 if not (np.isfinite(log_prior) and 0.0 < of.strength < _LARGEST):
                     return -np.inf

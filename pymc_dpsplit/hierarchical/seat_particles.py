@@ -1,8 +1,8 @@
 """Particles for the rows of one group, beside the clusters of all other groups, eq. (16.17).
 
 A particle takes row after row into a cluster of other groups, a cluster that its own rows have
-opened, or a new one, by the masses of eq. (16.1).  Its weight is multiplied by their sum, which does
-not depend on the choice.  The first particle follows given labels throughout, and stays when
+opened, or a new one, by the masses of eq. (16.1).  Its weight is multiplied by their sum, which
+does not depend on the choice.  The first particle follows given labels throughout, and stays when
 particles are resampled (conditional sequential Monte Carlo, Andrieu, Doucet & Holenstein 2010).
 """
 

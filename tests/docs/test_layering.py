@@ -56,7 +56,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "topic_model": _CORE - {"sampler"} | {"topics", "pymc_hooks"},
     "hierarchical_model": _CORE - {"sampler"} | {"hierarchical", "mixture"},
     "estimates": _CORE
-    | {"hierarchical", "hierarchical_model"},  # they read a model like the step, and neither knows the other
+    | {
+        "hierarchical",
+        "hierarchical_model",
+    },  # they read a model like the step, and neither knows the other
     "posterior": _CORE
     | {"pymc_hooks", "mixture", "hierarchical", "hierarchical_model", "finite", "prior"},
     "scikit_learn": _CORE | {"mixture", "posterior"},

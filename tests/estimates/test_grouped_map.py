@@ -135,7 +135,9 @@ def test_prior_of_gamma_that_depends_on_alpha():
 
     def negative(logs):
         alpha, gamma = np.exp(logs)
-        prior = gamma_law.logpdf(alpha, 3, scale=1 / 2) + gamma_law.logpdf(gamma, 2, scale=1 / alpha)
+        prior = gamma_law.logpdf(alpha, 3, scale=1 / 2) + gamma_law.logpdf(
+            gamma, 2, scale=1 / alpha
+        )
         return -(prior + logs.sum() + log_law(found.labels, CASES["2202"].groups, alpha, gamma))
 
     best = minimize(negative, np.zeros(2), method="Nelder-Mead", options={"xatol": 1e-6})
@@ -172,7 +174,7 @@ def test_clusters_that_lie_apart_are_found(found):
 
 
 def test_weights_of_groups_follow_from_the_partition(found):
-    counts = np.array([np.bincount(found.labels[GROUPS == g], minlength=3) for g in "abc"])
+    counts = np.array([np.bincount(found.labels[g == GROUPS], minlength=3) for g in "abc"])
     expected = (counts + found.weights) / 41.0
     np.testing.assert_allclose(found.group_weights, expected)
     assert 0.0 < found.new_weight < 0.5

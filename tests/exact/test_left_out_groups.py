@@ -62,7 +62,7 @@ def log_total(family: str, kept: np.ndarray) -> float:
 def exact(family: str) -> np.ndarray:
     """Log density of the rows of each group given those of the others."""
     n, every = len(GROUPS), np.arange(len(GROUPS))
-    others = [log_total(family, every[GROUPS != g]) for g in range(N_GROUPS)]
+    others = [log_total(family, every[g != GROUPS]) for g in range(N_GROUPS)]
     return log_total(family, np.arange(n)) - np.array(others)
 
 

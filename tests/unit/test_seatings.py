@@ -11,8 +11,10 @@ from tests.reference.franchise import (
     all_tables,
     counts_of,
     log_law_of_tables,
-    seatings as all_seatings,
     stirling,
+)
+from tests.reference.franchise import (
+    seatings as all_seatings,
 )
 from tests.support.partitions import enumerate_partitions
 

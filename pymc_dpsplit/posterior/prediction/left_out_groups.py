@@ -74,7 +74,7 @@ def left_out_groups(
             found[place][g] = estimate
     dim = grouped.groups.dim
     coords: dict[str, Any] = {key: posterior.coords[key] for key in ("chain", "draw")}
-    coords[dim] = [grouped.groups.names[group] for group in present]
+    coords[dim] = [grouped.groups.names[int(group)] for group in present]
     return xr.DataArray(found, dims=("chain", "draw", dim), coords=coords, name=grouped.name)
 
 

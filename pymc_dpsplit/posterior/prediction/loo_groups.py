@@ -56,7 +56,8 @@ def loo_groups(
     model : pymc.Model, optional
         The sampled model, by default that of the context.
     var_name : str, optional
-        Name of the latent mixture, or of the `HDPMixture`; required if the model has several mixtures.
+        Name of the latent mixture, or of the `HDPMixture`; required if the model has several
+        mixtures.
     num_samples : int, optional
         Largest number of draws to use, evenly spaced and the same of each chain, at least one of
         each; by default all.
