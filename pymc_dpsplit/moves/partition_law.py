@@ -34,6 +34,8 @@ FULL_BELOW = 1e-12
 # Maximum number of sticks of a sweep under a law with a discount.  The weight of the remainder
 # falls like a power of their number; from a discount of 0.4 on, millions may be needed.
 MOST_STICKS = 100_000
+# Floor of the slices under a positive discount, in observations.
+_FLOOR_WITH_DISCOUNT = 4.0
 # Typical number of sticks of a sweep up to which it breaks them, whatever the number of
 # observations, and from which it does not.
 _FEW_STICKS, _MANY_STICKS = 100, 5_000
@@ -301,6 +303,18 @@ def draw_stick(law, n_atoms, rng):
         return 0.0, -math.inf
     difference = draw_log_gamma(rng, rest) - draw_log_gamma(rng, 1.0 - law.discount)
     return -_log1p_exp(difference), -_log1p_exp(-difference)
+
+
+@jitted
+def slice_floor(law, n_obs):
+    """Floor c of the slices, the weight from which an atom is in reach of all observations.
+
+    Any function of the law and of N alone is exact.  Under a discount many clusters have few
+    observations, and to evaluate all of these clusters for all observations costs more than it
+    gains, see docs/decisions/0052-slices-under-a-discount.md.
+    """
+    n_rows = _FLOOR_WITH_DISCOUNT if law.discount > 0.0 else 1.0
+    return min(1.0, n_rows / n_obs)
 
 
 @jitted
