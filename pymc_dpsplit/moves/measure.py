@@ -277,9 +277,7 @@ def redraw_measure(target, stats, rng, atoms, order=None):
 
 
 @jitted
-def break_remainder(
-    target, rng, log_weights, log_rest, params, log_floor, log_least=-math.inf
-):
+def break_remainder(target, rng, log_weights, log_rest, params, log_floor, log_least=-math.inf):
     """Break sticks off the remainder until less than exp(log_floor) is left, eq. (2.1).
 
     Each stick is a share of what remains, Beta(1, alpha) for a Dirichlet process, see

@@ -35,7 +35,7 @@ FULL_BELOW = 1e-12
 # falls like a power of their number; from a discount of 0.4 on, millions may be needed.
 MOST_STICKS = 100_000
 # Floor of the slices under a positive discount, in observations.
-_FLOOR_WITH_DISCOUNT = 4.0
+_FLOOR_WITH_DISCOUNT = 8.0
 # Typical number of sticks of a sweep up to which it breaks them, whatever the number of
 # observations, and from which it does not.
 _FEW_STICKS, _MANY_STICKS = 100, 5_000
@@ -340,7 +340,7 @@ def typical_sticks(law, n_obs):
     """Approximate number of sticks of most sweeps under a positive discount, eq. (14.4).
 
     The remainder of the expected partition is tau + sigma E(K) in units of an observation, and the
-    lowest slice about 1 / N^2.
+    lowest slice about 1 / N^2; with the present floor it is higher, and sticks are fewer.
     """
     discount, strength = law.discount, law.strength
     rise = math.lgamma(strength + discount + n_obs) - math.lgamma(strength + n_obs)

@@ -117,7 +117,7 @@ def test_tiles_share_slices_where_it_pays(rng: np.random.Generator) -> None:
 def test_floor_is_an_observation_unless_there_is_a_discount() -> None:
     assert slice_floor(dirichlet_process(2.0), 100) == 0.01
     assert slice_floor(PartitionLaw(-1.0, 5.0), 100) == 0.01
-    assert slice_floor(PartitionLaw(0.1, 5.0), 100) == 0.04
+    assert slice_floor(PartitionLaw(0.1, 5.0), 100) == 0.08
     assert slice_floor(PartitionLaw(0.1, 5.0), 2) == 1.0
 
 

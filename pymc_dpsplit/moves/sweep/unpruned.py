@@ -20,9 +20,7 @@ _CHUNK = 1024
 
 
 @jitted
-def assign_unpruned(
-    prior, data, labels, start, stop, params, reach, slice_key, label_key, stats
-):
+def assign_unpruned(prior, data, labels, start, stop, params, reach, slice_key, label_key, stats):
     """Redraw the labels start .. stop - 1 and add the observations to `stats`.
 
     Parameters
