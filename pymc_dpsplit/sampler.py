@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_dpsplit.components.nonconjugate.compiled_prior import CompiledPrior, keep_parameters
+from pymc_dpsplit.components.nonconjugate.compiled_prior import CompiledPrior
 from pymc_dpsplit.kernels.generators import address_of
 from pymc_dpsplit.kernels.jit import compile_beside
 from pymc_dpsplit.moves.collapsed.scan import collapsed_sweep
@@ -171,12 +171,9 @@ def resume_with_atoms(target: Target, labels: np.ndarray, params: np.ndarray) ->
     -------
     ChainState
     """
-    used, own = np.unique(labels, return_inverse=True)
-    state = resume(target, own)
-    renumbered = np.full(len(params), -1, np.int64)
-    renumbered[used] = np.arange(len(used))
-    keep_parameters(target.prior, params, renumbered, state.stats)
-    return state
+    used, inverse = np.unique(labels, return_inverse=True)
+    own = np.ascontiguousarray(inverse, dtype=np.int32)
+    return ChainState(own, moves_of(target.prior).gather_with_atoms(target, own, params[used]))
 
 
 def start_from_measure(

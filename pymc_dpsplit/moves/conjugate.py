@@ -174,6 +174,10 @@ def _gather(target: Target, labels: np.ndarray, n_clusters: int) -> np.ndarray:
     return stats
 
 
+def _gather_with_atoms(target: Target, labels: np.ndarray, params: np.ndarray) -> np.ndarray:
+    return _gather(target, labels, len(params))
+
+
 def _prepare(target: Target) -> None:
     """Do nothing: conjugate families keep nothing from draw to draw."""
 
@@ -182,6 +186,7 @@ CONJUGATE = FamilyMoves(
     is_conjugate=True,
     label_by_centres=_label_by_centres,
     gather=_gather,
+    gather_with_atoms=_gather_with_atoms,
     start_kernels=(assign_to_centres, gather_stats),
     prepare=_prepare,
     kernels={
