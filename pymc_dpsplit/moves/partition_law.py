@@ -34,8 +34,9 @@ FULL_BELOW = 1e-12
 # Maximum number of sticks of a sweep under a law with a discount.  The weight of the remainder
 # falls like a power of their number; from a discount of 0.4 on, millions may be needed.
 MOST_STICKS = 100_000
-# Floor of the slices under a positive discount, in observations.
-_FLOOR_WITH_DISCOUNT = 8.0
+# Floor of the slices under a positive discount, in observations: 1 up to N = 40^2, sqrt(N) / 40
+# from there on, at most 8; see docs/decisions/0052-slices-under-a-discount.md.
+_ROOT_AT_ONE, _MOST_AT_FLOOR = 40.0, 8.0
 # Typical number of sticks of a sweep up to which it breaks them, whatever the number of
 # observations, and from which it does not.
 _FEW_STICKS, _MANY_STICKS = 100, 5_000
@@ -310,11 +311,21 @@ def slice_floor(law, n_obs):
     """Floor c of the slices, the weight from which an atom is in reach of all observations.
 
     Any function of the law and of N alone is exact.  Under a discount many clusters have few
-    observations, and to evaluate all of these clusters for all observations costs more than it
-    gains, see docs/decisions/0052-slices-under-a-discount.md.
+    observations, and with many observations the time to evaluate all of these clusters for all of
+    them is what a sweep takes.
+
+    Parameters
+    ----------
+    law : PartitionLaw
+    n_obs : int
+
+    Returns
+    -------
+    float
     """
-    n_rows = _FLOOR_WITH_DISCOUNT if law.discount > 0.0 else 1.0
-    return min(1.0, n_rows / n_obs)
+    if law.discount > 0.0:
+        return min(max(math.sqrt(n_obs) / _ROOT_AT_ONE, 1.0), _MOST_AT_FLOOR) / n_obs
+    return 1.0 / n_obs
 
 
 @jitted

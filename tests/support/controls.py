@@ -51,12 +51,15 @@ from pymc_dpsplit.samplers.two_sides import decide_by_ratio, fill_sides, sides_t
 from tests.support.moves import Move, sweep
 
 
-def assign(target, labels, rng, log_weights, params, slice_bounds, order=None, floor=None):
+def assign(
+    target, labels, rng, log_weights, params, slice_bounds, order=None, floor=None, slice_key=None
+):
     """Draw labels given atoms and the ends of their slices; return the new statistics."""
     prior, data = target.prior, target.data
     floor = 1.0 / len(labels) if floor is None else floor
     strip_stats = new_strip_stats(prior, len(labels), len(slice_bounds))
-    keys = np.uint64(draw_key(rng)), np.uint64(draw_key(rng))
+    slice_key = draw_key(rng) if slice_key is None else slice_key
+    keys = np.uint64(slice_key), np.uint64(draw_key(rng))
     weighed = weigh(prior, log_weights, params, floor)
     order = np.argsort(log_weights) if order is None else order
     reach = Reach(slice_bounds, order, floor, by_slice=False)

@@ -114,11 +114,11 @@ def test_tiles_share_slices_where_it_pays(rng: np.random.Generator) -> None:
     assert saves_by_slice(np.full(50, 0.01), 0.1)
 
 
-def test_floor_is_an_observation_unless_there_is_a_discount() -> None:
-    assert slice_floor(dirichlet_process(2.0), 100) == 0.01
-    assert slice_floor(PartitionLaw(-1.0, 5.0), 100) == 0.01
-    assert slice_floor(PartitionLaw(0.1, 5.0), 100) == 0.08
-    assert slice_floor(PartitionLaw(0.1, 5.0), 2) == 1.0
+def test_floor_is_an_observation_unless_there_are_a_discount_and_many_observations() -> None:
+    assert slice_floor(dirichlet_process(2.0), 100_000) == 1e-5
+    assert slice_floor(PartitionLaw(-1.0, 5.0), 100_000) == 1e-5
+    assert [slice_floor(LAW, n) * n for n in (1, 100, 1600, 10_000)] == [1.0, 1.0, 1.0, 2.5]
+    assert slice_floor(LAW, 10**7) == 8e-7
 
 
 # --- sticks left out ----------------------------------------------------------------------

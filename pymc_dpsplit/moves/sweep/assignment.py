@@ -4,8 +4,9 @@ Given the random measure G = sum_k pi_k delta(theta_k), observation i has a slic
 u_i ~ U(0, g(pi_{z_i})), where g(t) = min(t, c).  Its new label is k with probability proportional
 to pi_k / g(pi_k) f(x_i; theta_k) over the atoms with g(pi_k) > u_i, eq. (2.2)-(2.3).  An atom of
 weight below every u_i cannot be chosen, so finitely many sticks suffice and nothing is truncated.
-The floor c, see `slice_floor`, does not depend on the state.  Atoms of weight c or more are never excluded,
-so the sweep is the full Gibbs sweep plus births and deaths of small clusters.
+The floor c is a function of N and the law of the partition alone, see `slice_floor`.  Atoms of
+weight c or more are never excluded, so the sweep is the full Gibbs sweep plus births and deaths of
+small clusters.
 """
 
 import math

@@ -30,12 +30,13 @@ def _take_reachable(log_mass, reach, slices, lowest, active, taken):
 
     The indices of these atoms are written into `active`.
     """
-    slice_bounds, first = reach.slice_bounds, first_in_reach(reach, lowest)
-    n_active = reach.order.shape[0] - first
+    slice_bounds, order, floor = reach.slice_bounds, reach.order, reach.floor
+    first = first_in_reach(slice_bounds, order, lowest)
+    n_active = order.shape[0] - first
     for a in range(n_active):
-        k = reach.order[first + a]
+        k = order[first + a]
         for t in range(TILE):
-            is_reached = slice_bounds[k] >= reach.floor or slices[t] < slice_bounds[k]
+            is_reached = slice_bounds[k] >= floor or slices[t] < slice_bounds[k]
             taken[a, t] = log_mass[k, t] if is_reached else -np.inf
         active[a] = k
     return n_active

@@ -165,7 +165,7 @@ def _fill_kept(
     scratch,
 ):
     """Write the log masses of the atoms kept for a tile; return how many are kept and dropped."""
-    log_small, slice_bounds = pruning.log_small, reach.slice_bounds
+    log_small, slice_bounds, order = pruning.log_small, reach.slice_bounds, reach.order
     n_near = slice_bounds.shape[0]
     while slice_bounds[n_near - 1] <= lowest:
         n_near -= 1
@@ -173,8 +173,8 @@ def _fill_kept(
     near = part_of(excess, 0, (n_near + 3) // 4 * 4)
     fill_excess(prior, tile, row_of(pruning.bounds, own), reference, near)
     n_kept, n_dropped = 0, 0
-    for a in range(first_in_reach(reach, lowest), reach.order.shape[0]):
-        k = reach.order[a]
+    for a in range(first_in_reach(slice_bounds, order, lowest), order.shape[0]):
+        k = order[a]
         if k != own and excess[k] < log_small:
             n_dropped += 1
         else:

@@ -112,12 +112,24 @@ def fill_mass(prior, tile, atom, cap, floor, slices, mass, scratch):
 
 
 @jitted_copied
-def first_in_reach(reach, lowest):
-    """Position in `reach.order` from which on atoms have slices that end above `lowest`."""
-    first, stop = 0, reach.order.shape[0]
+def first_in_reach(slice_bounds, order, lowest):
+    """Position in `order` from which on atoms have slices that end above `lowest`.
+
+    Parameters
+    ----------
+    slice_bounds : ndarray of float64, shape (A,)
+    order : ndarray of int64, shape (A,)
+        Atoms by ascending weight.
+    lowest : float
+
+    Returns
+    -------
+    int
+    """
+    first, stop = 0, order.shape[0]
     while first < stop:
         middle = (first + stop) // 2
-        if reach.slice_bounds[reach.order[middle]] > lowest:
+        if slice_bounds[order[middle]] > lowest:
             stop = middle
         else:
             first = middle + 1
@@ -148,10 +160,12 @@ def fill_active(prior, tile, params, reach, slices, lowest, active, log_mass, sc
     -------
     int
     """
-    slice_bounds, floor, first = reach.slice_bounds, reach.floor, first_in_reach(reach, lowest)
-    n_active = reach.order.shape[0] - first
+    # Not within the loop: references to arrays of a NamedTuple are counted, see `kernels.jit`.
+    slice_bounds, order, floor = reach.slice_bounds, reach.order, reach.floor
+    first = first_in_reach(slice_bounds, order, lowest)
+    n_active = order.shape[0] - first
     for a in range(n_active):
-        k, mass = reach.order[first + a], row_of(log_mass, a)
+        k, mass = order[first + a], row_of(log_mass, a)
         fill_mass(prior, tile, row_of(params, k), slice_bounds[k], floor, slices, mass, scratch)
         active[a] = k
     return n_active
