@@ -102,16 +102,18 @@ def test_atoms_in_reach_are_found(rng: np.random.Generator) -> None:
     begin = begun(rng)
     bounds = begin.reach.slice_bounds
     for lowest in (0.0, *rng.choice(bounds, 20), *slices_of(begin)[:20]):
-        first = first_in_reach(begin.reach, lowest)
+        first = first_in_reach(bounds, begin.reach.order, lowest)
         expected = [k for k in begin.reach.order if bounds[k] > lowest]
         np.testing.assert_array_equal(begin.reach.order[first:], expected)
 
 
 def test_tiles_share_slices_where_it_pays(rng: np.random.Generator) -> None:
-    assert begun(rng, LAW).reach.by_slice
-    assert not begun(rng, dirichlet_process(1.0)).reach.by_slice
-    assert not saves_by_slice(np.full(50, 0.1), 0.1)
-    assert saves_by_slice(np.full(50, 0.01), 0.1)
+    reach = begun(rng).reach
+    assert reach.by_slice == saves_by_slice(reach.slice_bounds, reach.floor)
+    heavy, light, out_of_reach = (np.full(50, share * 0.1) for share in (1.0, 0.1, 1e-4))
+    assert saves_by_slice(light, 0.1)
+    assert not saves_by_slice(heavy, 0.1)
+    assert not saves_by_slice(out_of_reach, 0.1)
 
 
 def test_floor_is_an_observation_unless_there_are_a_discount_and_many_observations() -> None:
