@@ -30,6 +30,7 @@ from pymc_dpsplit.moves.split_merge.with_component import attempt_with_component
 from pymc_dpsplit.moves.start import assign_to_centres
 from pymc_dpsplit.moves.strength import move_strength
 from pymc_dpsplit.moves.sweep.assignment import next_sweep, slice_sweep
+from pymc_dpsplit.moves.sweep.heavy_remainder import redraw_labels_of_conjugate
 from pymc_dpsplit.moves.target import Target
 
 _GREEDY_ATTEMPTS = 10
@@ -188,6 +189,7 @@ CONJUGATE = FamilyMoves(
     gather=_gather,
     gather_with_atoms=_gather_with_atoms,
     start_kernels=(assign_to_centres, gather_stats),
+    redraw_labels=redraw_labels_of_conjugate,
     prepare=_prepare,
     kernels={
         "exact": KernelForm(_iterate_exact, _finish_alone),

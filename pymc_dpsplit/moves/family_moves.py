@@ -50,6 +50,8 @@ class FamilyMoves(NamedTuple):
         (K, P), which families with conjugate priors do not keep.
     start_kernels : tuple of Kernel
         Kernels that the first two call.
+    redraw_labels : Kernel
+        Draws labels given the occupied part of a measure, see `sweep.redraw.redraw_labels`.
     prepare : callable
         ``(target) -> None``, called before the iterations of a draw.
     kernels : mapping of str to KernelForm
@@ -65,6 +67,7 @@ class FamilyMoves(NamedTuple):
     gather: Callable[[Target, np.ndarray, int], np.ndarray]
     gather_with_atoms: Callable[[Target, np.ndarray, np.ndarray], np.ndarray]
     start_kernels: tuple[Callable[..., Any], ...]
+    redraw_labels: Callable[..., Any]
     prepare: Callable[[Target], None]
     kernels: Mapping[str, KernelForm]
     sweep_cost: Callable[[Target, int, float, float], float]

@@ -299,6 +299,8 @@ def break_remainder(target, rng, log_weights, log_rest, params, log_floor, log_l
     -------
     log_weights : ndarray of float64, shape (K + M,)
     params : ndarray of float64, shape (K + M, P)
+    log_rest : float
+        Log weight of what is left.
     """
     prior, law = target.prior, target.law
     n_clusters = log_weights.shape[0]
@@ -318,4 +320,4 @@ def break_remainder(target, rng, log_weights, log_rest, params, log_floor, log_l
             log_weights[n_atoms] = log_weight
             draw_parameters(prior, empty, rng, params[n_atoms])
             n_atoms += 1
-    return log_weights[:n_atoms], params[:n_atoms]
+    return log_weights[:n_atoms], params[:n_atoms], log_rest

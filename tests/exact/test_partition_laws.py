@@ -175,7 +175,7 @@ def _tail_of_a_dirichlet_process(target, labels, stats, rng):
     log_weights, log_rest, params = draw_measure(target, stats, rng)
     tail = target._replace(law=without_discount(target.law))
     log_floor = np.log(1e-4 / len(labels))
-    log_weights, params = break_remainder(tail, rng, log_weights, log_rest, params, log_floor)
+    log_weights, params, _ = break_remainder(tail, rng, log_weights, log_rest, params, log_floor)
     slice_bounds = slice_bounds_of(log_weights, 1.0 / len(labels))
     return assign(target, labels, rng, log_weights, params, slice_bounds)
 

@@ -33,7 +33,7 @@ def with_floor(n_rows: float, n_rows_weighed: float) -> Move:
         log_weights, log_rest, params = draw_measure(target, stats, rng)
         key = np.uint64(draw_key(rng))
         lowest = lowest_slice(labels, slice_bounds_of(log_weights, floor), key, new_counter())
-        log_weights, params = break_remainder(
+        log_weights, params, _ = break_remainder(
             target, rng, log_weights, log_rest, params, np.log(lowest), np.log(lowest)
         )
         bounds = slice_bounds_of(log_weights, floor)

@@ -80,7 +80,7 @@ def _shifted(target, labels, stats, rng):
     """Slices reach beyond the weight of small atoms, and nothing makes up for it."""
     floor = 1.0 / len(labels)
     log_weights, log_rest, params = draw_measure(target, stats, rng)
-    log_weights, params = break_remainder(
+    log_weights, params, _ = break_remainder(
         target, rng, log_weights, log_rest, params, np.log(1e-6 * floor)
     )
     slice_bounds = np.minimum(slice_bounds_of(log_weights, floor) + 0.5 * floor, floor)
@@ -90,7 +90,7 @@ def _shifted(target, labels, stats, rng):
 def _by_number(target, labels, stats, rng):
     """Labels go to the other side of atoms in the order of clusters: the occupied come first."""
     log_weights, log_rest, params = draw_measure(target, stats, rng)
-    log_weights, params = break_remainder(
+    log_weights, params, _ = break_remainder(
         target, rng, log_weights, log_rest, params, np.log(1e-6 / len(labels))
     )
     # A floor below all weights: slices exclude no atom, so that the order alone is wrong.
@@ -213,7 +213,7 @@ _forgetful = altered(auxiliary_sweep, redraw_label=altered(redraw_label, fill_au
 
 @numba.njit
 def _leave_remainder(target, rng, log_weights, log_rest, params, log_floor):
-    return log_weights, params
+    return log_weights, params, log_rest
 
 
 _short_of_sticks = altered(slice_sweep_of_sticks, break_remainder=_leave_remainder)

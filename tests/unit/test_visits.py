@@ -149,7 +149,7 @@ def p_of_sticks(break_kept: Callable[..., np.ndarray], rng: np.random.Generator)
 
 def test_sticks_in_reach_have_their_law(rng: np.random.Generator) -> None:
     def break_kept(target: Any, rng: np.random.Generator, params: np.ndarray) -> np.ndarray:
-        weights, rows = break_remainder(
+        weights, rows, _ = break_remainder(
             target, rng, np.empty(0), 0.0, params, _LOG_FLOOR, _LOG_LEAST
         )
         assert np.all(weights >= _LOG_LEAST)

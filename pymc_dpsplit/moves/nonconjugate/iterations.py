@@ -18,6 +18,7 @@ from pymc_dpsplit.moves.nonconjugate.parameters import (
 )
 from pymc_dpsplit.moves.strength import move_strength
 from pymc_dpsplit.moves.sweep.assignment import slice_sweep
+from pymc_dpsplit.moves.sweep.redraw import redraw_labels
 from pymc_dpsplit.moves.target import Target
 
 _GREEDY_ATTEMPTS = 4
@@ -106,6 +107,7 @@ NONCONJUGATE = FamilyMoves(
     gather=_gather,
     gather_with_atoms=_gather_with_atoms,
     start_kernels=(fit_pilots,),
+    redraw_labels=redraw_labels,
     prepare=_prepare,
     kernels={
         "exact": KernelForm(_iterate, _finish),

@@ -189,7 +189,7 @@ def complete_atoms(target, rng, log_weights, log_rest, params, lowest):
     log_lowest = math.log(lowest)
     # Under a discount most sticks are lighter than every slice.
     log_least = log_lowest if target.law.discount > 0.0 else -math.inf
-    log_weights, params = break_remainder(
+    log_weights, params, _ = break_remainder(
         target, rng, log_weights, log_rest, params, log_lowest, log_least
     )
     slice_bounds = slice_bounds_of(log_weights, floor)
