@@ -351,7 +351,7 @@ def typical_sticks(law, n_obs):
     """Approximate number of sticks of most sweeps under a positive discount, eq. (14.4).
 
     The remainder of the expected partition is tau + sigma E(K) in units of an observation, and the
-    lowest slice about 1 / N^2; with the present floor it is higher, and sticks are fewer.
+    lowest slice about 1 / N^2, or higher where `slice_floor` is.
     """
     discount, strength = law.discount, law.strength
     rise = math.lgamma(strength + discount + n_obs) - math.lgamma(strength + n_obs)
