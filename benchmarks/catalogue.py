@@ -146,6 +146,16 @@ SUBJECTS = {
         "Gaussians in eight dimensions, one thread, no splits and merges; the median of the ratios "
         "of the turns.",
     ),
+    "mixing_hard": Subject(
+        "Mixing where clusters overlap, and where they are many",
+        "As under Mixing, for the harder workloads of `benchmarks/workloads.py`. Three Student-t "
+        "clusters by normal ones, and six overlapping clusters: effective draws per CPU second "
+        "over the control's, three fresh seeds. Flow cytometry: the largest R-hat of the five "
+        "quantities after 300 CPU seconds of each, tuning or burn-in included, one seed. Forty "
+        "clusters: "
+        "`pm.sample` by its defaults with alpha ~ Gamma(2, 4), 1000 draws and as many of tuning.",
+        is_long=True,
+    ),
     "mixing_long": Subject(
         "Mixing at 100,000 rows",
         "W2_1e5 through `pm.sample`, four chains from over-dispersed starts, as above; "

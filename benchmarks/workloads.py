@@ -7,9 +7,17 @@ freedom.  One generator draws the mixture and 10,000 test rows, another, seeded 
 seed and the number of rows, the rows themselves, so that workloads of all sizes share mixture and
 test rows.  The prior is the same everywhere but for `psi0`: alpha = 1, kappa0 = 0.1, nu0 = D + 2,
 and mu0 the mean of the rows.
+
+Harder are: "student_t", 2,000 scalars of three Student-t clusters with four degrees of freedom, to
+which normal clusters are fitted; "overlapping", 5,000 rows of six Gaussians in four dimensions,
+centres N(0, 1.2^2 I), 8 degrees of freedom; "forty", 20,000 rows of forty spheres in sixteen
+dimensions, centres N(0, 2^2 I); and "gvhd", flow cytometry of 9,083 cells, standardised, where
+`DPSPLIT_DATA` names its folder, or a file in it.
 """
 
+import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -71,7 +79,7 @@ class Workload:
 
 
 def load(name: str, seed: int | None = None) -> Workload:
-    """The workload of this name: galaxies, faithful, W2_1e3 and the like, or W3.
+    """The workload of this name: galaxies, W2_1e3 and the like, see above.
 
     Parameters
     ----------
@@ -83,6 +91,8 @@ def load(name: str, seed: int | None = None) -> Workload:
     ------
     ValueError
         If there is none.
+    FileNotFoundError
+        If it is "gvhd" and its file is not there.
     """
     if name == "galaxies":
         rows = np.sort(DATA_SETS[name].load()[0])[:, None]
@@ -97,11 +107,39 @@ def load(name: str, seed: int | None = None) -> Workload:
         return _synthetic(2 if seed is None else seed, n_obs, 10, 2, spread=4.5, nu=6.0)
     if name == "W3":
         return _synthetic(3 if seed is None else seed, 10_000, 20, 8, spread=1.6, nu=12.0)
+    if name == "overlapping":
+        return _synthetic(4 if seed is None else seed, 5000, 6, 4, spread=1.2, nu=8.0)
+    if name == "student_t":
+        return _student_t(np.random.default_rng(5 if seed is None else seed))
+    if name == "forty":
+        rows, labels, centres = spheres(20_000, 16, 40, 2.0, 6 if seed is None else seed)
+        points = np.stack([centres[0], 0.5 * (centres[1] + centres[2]), centres[3]])
+        return Workload(rows, np.eye(16), rows.mean(0), points, labels, rows[:0], None)
+    if name == "gvhd":
+        return _gvhd()
     raise ValueError(f"there is no workload {name!r}.")
 
 
 def _real(rows: np.ndarray, psi0: np.ndarray, points: np.ndarray, mu0: np.ndarray) -> Workload:
     return Workload(rows, psi0, mu0, points, None, rows[:0], None)
+
+
+def _gvhd() -> Workload:
+    """Cells of the flow cytometry data, of which three are the points."""
+    given = Path(os.environ.get("DPSPLIT_DATA", ""))
+    folder = given if given.is_dir() else given.parent
+    with np.load(folder / "gvhd_flow.npz") as file:
+        rows = file["X_pos"].astype(float)
+    rows = (rows - rows.mean(0)) / rows.std(0)
+    return _real(rows, 0.1 * np.eye(4), rows[[1000, 4000, 8000]], np.zeros(4))
+
+
+def _student_t(rng: np.random.Generator) -> Workload:
+    labels = rng.choice(3, 2000, p=[0.5, 0.3, 0.2])
+    rows = np.array([-5.0, 0.0, 6.0])[labels] + rng.standard_t(4.0, 2000)
+    points = np.array([[-5.0], [3.0], [10.0]])
+    rows = rows[:, None]
+    return Workload(rows, np.eye(1), rows.mean(0), points, labels, rows[:0], None)
 
 
 def _synthetic(

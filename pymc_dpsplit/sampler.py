@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_dpsplit.components.nonconjugate.compiled_prior import CompiledPrior, keep_parameters
+from pymc_dpsplit.components.nonconjugate.compiled_prior import CompiledPrior
 from pymc_dpsplit.kernels.generators import address_of
 from pymc_dpsplit.kernels.jit import compile_beside
 from pymc_dpsplit.moves.collapsed.scan import collapsed_sweep
@@ -22,7 +22,6 @@ from pymc_dpsplit.moves.partition_law import PartitionLaw, breaks_sticks, most_c
 from pymc_dpsplit.moves.start import draw_n_start
 from pymc_dpsplit.moves.strength import StrengthPrior, fixed_strength, move_strength
 from pymc_dpsplit.moves.sweep.assignment import strip_count
-from pymc_dpsplit.moves.sweep.redraw import redraw_labels
 from pymc_dpsplit.moves.sweep.threaded_sweep import threaded_sweep
 from pymc_dpsplit.moves.target import Target as Target
 from pymc_dpsplit.samplers.catalogue import SAMPLERS as SAMPLERS
@@ -171,12 +170,9 @@ def resume_with_atoms(target: Target, labels: np.ndarray, params: np.ndarray) ->
     -------
     ChainState
     """
-    used, own = np.unique(labels, return_inverse=True)
-    state = resume(target, own)
-    renumbered = np.full(len(params), -1, np.int64)
-    renumbered[used] = np.arange(len(used))
-    keep_parameters(target.prior, params, renumbered, state.stats)
-    return state
+    used, inverse = np.unique(labels, return_inverse=True)
+    own = np.ascontiguousarray(inverse, dtype=np.int32)
+    return ChainState(own, moves_of(target.prior).gather_with_atoms(target, own, params[used]))
 
 
 def start_from_measure(
@@ -205,8 +201,10 @@ def start_from_measure(
     ChainState
     """
     labels = np.empty(target.data.shape[0], np.int32)
-    moves_of(target.prior).prepare(target)
-    _, atoms = redraw_labels(target, labels, rng, log_alone, log_weights, log_rest, params)
+    moves = moves_of(target.prior)
+    moves.prepare(target)
+    known = log_alone, log_weights, log_rest, params
+    _, atoms = moves.redraw_labels(target, labels, rng, *known)
     return resume_with_atoms(target, labels, atoms)
 
 
@@ -326,7 +324,9 @@ def advance(
             stats, atoms = threaded_sweep(target, labels, stats, rng, atoms, pool)
         stats = form.finish(target, labels, stats, rng, schedule, acceptance_counts)
         if schedule.strength.address != 0:
-            target = move_strength(target, stats, atoms, schedule.strength, rng)
+            # No sweep follows a greedy iteration.
+            followed = no_atoms(target.prior) if kernel_name == GREEDY else atoms
+            target = move_strength(target, stats, followed, schedule.strength, rng)
     return ChainState(labels, stats), acceptance_counts
 
 

@@ -2,6 +2,8 @@
 
 import os
 import re
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import gettempdir
 from typing import Any
@@ -134,3 +136,12 @@ def rng(request: pytest.FixtureRequest) -> np.random.Generator:
     """Random numbers of one test: those of no other, and the same whatever else is run."""
     seed = request.config.getoption("seed")
     return np.random.default_rng([seed, crc32(request.node.nodeid.encode())])
+
+
+@pytest.fixture(autouse=True)
+def close_figures() -> Iterator[None]:
+    """Close the figures of a test: in one process, many tests would open too many."""
+    yield
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if pyplot is not None:
+        pyplot.close("all")

@@ -25,15 +25,29 @@ def shown(value: Any) -> str:
     -------
     str
     """
-    try:
-        text = " ".join(repr(value).split())
-    except ValueError:  # an integer of more digits than Python prints
-        return f"<{type(value).__name__}>"
+    text = " ".join(printed(value).split())
     if len(text) <= _LONGEST_SHOWN:
         return text
     shape = getattr(value, "shape", None)
     kind = type(value).__name__
     return f"<{kind}>" if shape is None else f"<{kind} of shape {tuple(shape)}>"
+
+
+def printed(value: Any) -> str:
+    """Return the text of a value as Python prints it, or its type if Python cannot.
+
+    Parameters
+    ----------
+    value : object
+
+    Returns
+    -------
+    str
+    """
+    try:
+        return repr(value)
+    except ValueError:  # an integer of more digits than Python prints
+        return f"<{type(value).__name__}>"
 
 
 def array_of(value: Any) -> tuple[Any, str]:
@@ -252,7 +266,7 @@ def positive_definite(name: str, value: Any, n_features: int) -> np.ndarray:
             f"{name} is not positive definite; give a covariance matrix of full rank, "
             "for instance by adding a small multiple of the identity."
         ) from None
-    return (array + array.T) / 2
+    return array / 2 + array.T / 2  # a sum of large elements might overflow
 
 
 def rows_of(observed: Any, row_ndim: int, may_miss: bool = False) -> np.ndarray:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from pymc_dpsplit.components.arguments import shape_given
+from pymc_dpsplit.components.arguments import printed, shape_given
 from pymc_dpsplit.components.doubtful_rows import unwarned
 from pymc_dpsplit.components.features import take_features
 from pymc_dpsplit.components.hyperparameters import Requirements, constructor_of
@@ -87,7 +87,7 @@ class ComponentFamily(ListedNames, ABC):
     def __repr__(self) -> str:
         inside = (
             # A number of NumPy is shown as a plain one.
-            f"{name}={value.item() if isinstance(value, np.generic) else value!r}"
+            f"{name}={printed(value.item() if isinstance(value, np.generic) else value)}"
             for name, value in self.hyperparameters.items()
         )
         return f"{type(self).__name__}({', '.join(inside)})"
@@ -331,11 +331,11 @@ class ComponentFamily(ListedNames, ABC):
         graph_parameters : mapping
             Name to tensor (N, ...): for each row the `graph_parameters` of its cluster.
         pt : module
-            `pytensor.tensor`.
+            `pytensor.tensor`, or `numpy` if all are numerical.
 
         Returns
         -------
-        symbolic vector (N,)
+        symbolic or numerical vector (N,)
         """
 
     def restrict(

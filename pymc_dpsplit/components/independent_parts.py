@@ -25,11 +25,15 @@ class IndependentParts(ComponentFamily):
         Name of each part to its family.
     columns : dict, optional
         Name of each part to the names or positions of its columns.
+    sums_densities : bool
+        Whether densities of some columns are sums over `pieces`, of which each is compiled once,
+        instead of calls of kernels that would be compiled for each choice of columns.
     """
 
     row_ndim: ClassVar[int] = 1
     families: dict[str, ComponentFamily]
     columns: dict[str, list[Any]] | None
+    sums_densities: bool = False
     _widths: dict[str, int] | None = None
     _order: ColumnOrder | None = None
 
@@ -112,6 +116,34 @@ class IndependentParts(ComponentFamily):
             return 1
         all_columns = None if family.has_margins else (self._widths or {}).get(name)
         return width_of(own, ndims, n_before) if all_columns is None else all_columns
+
+    def pieces(
+        self,
+        n_features: int,
+        parameters: Mapping[str, np.ndarray],
+        values: Mapping[str, np.ndarray],
+    ) -> Iterator[tuple[ComponentFamily, np.ndarray, dict[str, Any], dict[str, Any]]]:
+        """Yield what the density of each part depends on.
+
+        Parameters
+        ----------
+        n_features : int
+            Number of columns of the parts present.
+        parameters, values : mapping
+            Cluster parameters (K, ...) and hyperparameters, as `restrict` returns them.
+
+        Yields
+        ------
+        family : ComponentFamily
+        at : ndarray of int64, shape (width,)
+            Columns of the part in the data.
+        parameters, values : dict
+            Those of the part.
+        """
+        at = self._known_order.inward(np.arange(n_features))
+        for part, own in self._present(parameters, "parameters", 1):
+            of_part = part.own(values, part.family.hyperparameter_ndims())
+            yield part.family, at[part.start : part.stop], own, of_part
 
     def of_features(self, features: np.ndarray) -> Self:
         few = copy.copy(self)
@@ -254,7 +286,8 @@ class IndependentParts(ComponentFamily):
         rows, is_missing = order.inward(rows), order.inward(is_missing)
         for part, own in self._present(parameters, "parameters", 1):
             at = np.s_[:, part.start : part.stop]
-            if part.family.has_margins:
+            # A row of a part without margins is missing as a whole, or complete.
+            if part.family.has_margins or is_missing[at].any():
                 drawn.append(part.family.draw_missing(rng, rows[at], is_missing[at], own, labels))
             else:
                 drawn.append(rows[at])

@@ -77,9 +77,7 @@ class Product(IndependentParts):
     ------
     ValueError
         If there is no part, or a part is not a family, is a product, or is a `LinearRegression` or
-        `Component` with covariates of its own; if columns and parts do not match.  Beside a
-        `Component`, if a part is a `MvNormal`, `MvNormalKnownCov`, `Multinomial` or
-        `LinearRegression`, or data have missing entries.
+        `Component` with covariates of its own; if columns and parts do not match.
 
     Notes
     -----
@@ -102,7 +100,8 @@ class Product(IndependentParts):
 
     A part may be a `Component`, such as a Student t distribution.  As its parameters cannot be
     integrated out, those of all parts are then drawn in every iteration, docs/method.md, eq. (9.7):
-    the conjugate parts mix more slowly than in a product without it.
+    the conjugate parts mix more slowly than in a product without it.  Entries of a `Component` of
+    scalars may be missing, and of one of vectors all entries of a row together.
 
     The trace keeps the columns in the order of the data, whatever the order of the parts.
     `pm.Data` and `pm.set_data` take numbers without names: in the order of the frame of

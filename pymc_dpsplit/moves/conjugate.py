@@ -30,6 +30,7 @@ from pymc_dpsplit.moves.split_merge.with_component import attempt_with_component
 from pymc_dpsplit.moves.start import assign_to_centres
 from pymc_dpsplit.moves.strength import move_strength
 from pymc_dpsplit.moves.sweep.assignment import next_sweep, slice_sweep
+from pymc_dpsplit.moves.sweep.heavy_remainder import redraw_labels_of_conjugate
 from pymc_dpsplit.moves.target import Target
 
 _GREEDY_ATTEMPTS = 10
@@ -174,6 +175,10 @@ def _gather(target: Target, labels: np.ndarray, n_clusters: int) -> np.ndarray:
     return stats
 
 
+def _gather_with_atoms(target: Target, labels: np.ndarray, params: np.ndarray) -> np.ndarray:
+    return _gather(target, labels, len(params))
+
+
 def _prepare(target: Target) -> None:
     """Do nothing: conjugate families keep nothing from draw to draw."""
 
@@ -182,7 +187,9 @@ CONJUGATE = FamilyMoves(
     is_conjugate=True,
     label_by_centres=_label_by_centres,
     gather=_gather,
+    gather_with_atoms=_gather_with_atoms,
     start_kernels=(assign_to_centres, gather_stats),
+    redraw_labels=redraw_labels_of_conjugate,
     prepare=_prepare,
     kernels={
         "exact": KernelForm(_iterate_exact, _finish_alone),

@@ -45,8 +45,13 @@ class FamilyMoves(NamedTuple):
         ``(target, centres) -> labels``: starting labels, given observations that serve as centres.
     gather : callable
         ``(target, labels, n_clusters) -> stats``: statistics of the clusters that labels define.
+    gather_with_atoms : callable
+        ``(target, labels, params) -> stats``: the same, with the parameters of each cluster
+        (K, P), which families with conjugate priors do not keep.
     start_kernels : tuple of Kernel
-        Kernels that these two call.
+        Kernels that the first two call.
+    redraw_labels : Kernel
+        Draws labels given the occupied part of a measure, see `sweep.redraw.redraw_labels`.
     prepare : callable
         ``(target) -> None``, called before the iterations of a draw.
     kernels : mapping of str to KernelForm
@@ -60,7 +65,9 @@ class FamilyMoves(NamedTuple):
     is_conjugate: bool
     label_by_centres: Callable[[Target, np.ndarray], np.ndarray]
     gather: Callable[[Target, np.ndarray, int], np.ndarray]
+    gather_with_atoms: Callable[[Target, np.ndarray, np.ndarray], np.ndarray]
     start_kernels: tuple[Callable[..., Any], ...]
+    redraw_labels: Callable[..., Any]
     prepare: Callable[[Target], None]
     kernels: Mapping[str, KernelForm]
     sweep_cost: Callable[[Target, int, float, float], float]

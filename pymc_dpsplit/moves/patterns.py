@@ -7,6 +7,8 @@ import numpy as np
 
 from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.components.fixed_hyperparameters import with_values
+from pymc_dpsplit.components.independent_parts import IndependentParts
+from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
 
 
 class Incomplete(NamedTuple):
@@ -70,6 +72,12 @@ def log_density_of_present(
     ndarray of float64, shape (n,)
     """
     out = np.zeros(len(rows))
+    if isinstance(component, IndependentParts) and isinstance(component, NonconjugateFamily):
+        # A density compiled by PyTensor costs as much for a few rows as for many.
+        for family, columns, own, of_part in component.pieces(rows.shape[1], parameters, values):
+            known = rows[:, columns], is_missing[:, columns], own, of_part, labels
+            out += log_density_of_present(family, *known)
+        return out
     for features, chosen in patterns_of(is_missing):
         if len(features):
             graph_parameters = component.graph_parameters(

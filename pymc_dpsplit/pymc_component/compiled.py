@@ -224,6 +224,40 @@ class Compiled(CompiledKernels):
         return drawn
 
     @cached_property
+    def _densities(self) -> Any:
+        graphs, shape = self._graphs, (None, self._n_columns)[: 1 + self._graphs.row_ndim]
+        rows, named = pt.tensor("rows", dtype="float64", shape=shape), self._named()
+        density = graphs.log_density_at(rows, named, graphs.shared_values())
+        return _in_python([rows, *named.values(), graphs.shared], [density])
+
+    def density_at(
+        self, rows: np.ndarray, named: Mapping[str, np.ndarray], shared: np.ndarray
+    ) -> np.ndarray:
+        """Return the log density (n,) of rows without covariates, each at its own arguments.
+
+        Parameters
+        ----------
+        rows : ndarray of float64, shape (n,) or (n, D)
+        named : mapping
+            Name of each cluster parameter to ndarray (n, ...).
+        shared : ndarray of float64, shape (S,)
+
+        Returns
+        -------
+        ndarray of float64, shape (n,)
+        """
+        found = self._densities(rows, *(named[name] for name in self._graphs.parts), shared)[0]
+        density: np.ndarray = np.broadcast_to(found, len(rows))
+        return density
+
+    def _named(self) -> dict[str, Any]:
+        """Return inputs for the arguments of clusters, each (K, ...)."""
+        return {
+            name: pt.tensor(name, dtype="float64", shape=(None, *part.shape))
+            for name, part in self._graphs.parts.items()
+        }
+
+    @cached_property
     def _unpack(self) -> Any:
         thetas = pt.matrix("thetas", dtype="float64")
         return _in_python([thetas, self._graphs.shared], self._graphs.unpacked(thetas))
@@ -234,10 +268,7 @@ class Compiled(CompiledKernels):
 
     @cached_property
     def _pack(self) -> Any:
-        named = {
-            name: pt.tensor(name, dtype="float64", shape=(None, *part.shape))
-            for name, part in self._graphs.parts.items()
-        }
+        named = self._named()
         return _in_python([*named.values(), self._graphs.shared], [self._graphs.packed(named)])
 
     def pack(self, named: Mapping[str, np.ndarray], shared: np.ndarray) -> np.ndarray:

@@ -1,8 +1,8 @@
 """`Component`: any distribution of PyMC as a component of a mixture."""
 
 import copy
-import hashlib
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,8 +12,7 @@ from pymc_dpsplit.components.arguments import as_floats, refuse_where
 from pymc_dpsplit.components.component_family import Values
 from pymc_dpsplit.components.nonconjugate.compiled_prior import CompiledPrior
 from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
-from pymc_dpsplit.data.fixed_rows import read_only
-from pymc_dpsplit.moves.nonconjugate.base_marginal import fill_base_marginal
+from pymc_dpsplit.pymc_component.base_averages import NODE_KEY, BaseAverages, digest_of
 from pymc_dpsplit.pymc_component.compiled import N_PILOTS, PILOT_KEY, POOL, Compiled, flat
 from pymc_dpsplit.pymc_component.declaration import (
     Declaration,
@@ -22,18 +21,15 @@ from pymc_dpsplit.pymc_component.declaration import (
     refuse_other_covariates,
 )
 from pymc_dpsplit.pymc_component.graphs import Graphs
+from pymc_dpsplit.pymc_component.missing_rows import complete_rows, first_of, refuse_no_draws
 from pymc_dpsplit.pymc_component.nonconjugate_product import NonconjugateProduct
 from pymc_dpsplit.pymc_component.recognition import conjugate_family
 from pymc_dpsplit.pymc_component.ties import fault_of_ties
 
-# Number of draws from the base measure over which row densities are averaged; fewer for many rows.
-_MOST_NODES, _LEAST_NODES, _MOST_EVALUATIONS = 4096, 512, 2e7
 # Largest number of row arrays that are checked, as latent rows differ in every draw.
 _MOST_TRIED = 8
 # Keys of what is remembered about rows.
-_OF_ROWS = ("marginal", "tried")
-# Arbitrary random key, fixed so that all processes use the same draws.
-_NODE_KEY = 0xBA5E
+_OF_ROWS = ("averages", "tried")
 
 
 class Component(NonconjugateFamily):
@@ -76,7 +72,8 @@ class Component(NonconjugateFamily):
     is the joint log density of data, partition and parameters.  The density of a new row under the
     remainder is averaged over a fixed set of draws from the base measure.
 
-    A component may be a part of a `Product`, unless it has covariates.
+    A component may be a part of a `Product`, unless it has covariates.  A row may be missing: all
+    of it, if rows are vectors, and without covariates.  It is then drawn from the distribution.
 
     A shared argument may be a variable of the model; the posterior then contains the labels.  An
     argument of a base measure may be a variable too, as in ``mu=pm.Normal.dist(centre, 3)``, unless
@@ -112,6 +109,8 @@ class Component(NonconjugateFamily):
     """
 
     _listed: ClassVar[tuple[str, ...]] = ("hyperparameters", "parameters")  # no from_data
+    # One of the rows of the data.
+    _legal_row: np.ndarray | None = None
     product_class: ClassVar[type] = NonconjugateProduct
 
     def __new__(cls, dist: Any = None, /, *, covariates: Any = None, **arguments: Any) -> Any:
@@ -209,21 +208,34 @@ class Component(NonconjugateFamily):
         )
 
     def validate_rows(self, rows: np.ndarray) -> "Component":
-        if np.isnan(rows).any():
-            raise ValueError(
-                "observed has missing entries, which Component does not impute; drop those rows, "
-                "or use a family that does, such as Normal."
-            )
+        present = complete_rows(rows, self.has_covariates)
         if self.is_discrete:
-            refuse_where(lambda x: x != np.floor(x), rows, "give whole numbers")
+            refuse_where(lambda x: x != np.floor(x), present, "give whole numbers")
         self._refuse_other_length(len(rows), "observed has")
+        suited = self
+        if self._legal_row is None:
+            suited = copy.copy(self)
+            suited._legal_row = first_of(present)
         tried = self._made.get("tried", 0)
-        if not tried:
-            self._refuse_other_shapes(rows)
+        if len(present) and not tried:
+            self._refuse_other_shapes(present)
+        if len(present) < len(rows):
+            refuse_no_draws(self._declaration.label, self._drawn_once)
         self._made["tried"] = tried + 1
-        if np.isfinite(self._numbers).all() and tried < _MOST_TRIED:
-            self._refuse_impossible(rows)
-        return self
+        if len(present) and np.isfinite(self._numbers).all() and tried < _MOST_TRIED:
+            self._refuse_impossible(present)
+        return suited
+
+    def _drawn_once(self) -> None:
+        """Draw one row, which a distribution of the user may not be able to."""
+        numbers = np.nan_to_num(self._numbers, nan=1.0)
+        (theta,) = self.base_draws(PILOT_KEY, 1, numbers)
+        self._any.draw_rows(PILOT_KEY, np.empty((0, 1)), theta, numbers)
+
+    def support_point(self, means: np.ndarray) -> np.ndarray:
+        # The mean of rows need not be one: counts of a known total, for instance.
+        legal = self._legal_row
+        return super().support_point(means) if legal is None else legal
 
     def arranged(self, rows: Any) -> Any:
         """Return rows as kernels read them, if there are covariates for each."""
@@ -240,7 +252,8 @@ class Component(NonconjugateFamily):
             )
 
     def warning_for(self, rows: np.ndarray) -> str | None:
-        return fault_of_ties(self._declaration.label, self._declaration.own, rows)
+        present = rows[~np.isnan(rows).any(1)]
+        return fault_of_ties(self._declaration.label, self._declaration.own, present)
 
     def _refuse_other_shapes(self, rows: np.ndarray) -> None:
         """Refuse rows for which the density cannot be evaluated."""
@@ -344,6 +357,9 @@ class Component(NonconjugateFamily):
         return self.graphs.log_base_at(graph_parameters, values)
 
     def log_density(self, rows: Any, graph_parameters: Values, pt: Any) -> Any:
+        if pt is np:
+            found = self._compiled(rows.shape[1] if self.row_ndim else 1)
+            return found.density_at(np.asarray(rows, float), graph_parameters, self._numbers)
         # Variables of the base measure do not enter this density, so their values are arbitrary.
         fixed = {
             name: np.zeros(self._shapes[name]) if isinstance(value, str) else value
@@ -370,17 +386,11 @@ class Component(NonconjugateFamily):
         """
         shared = flat(list(values.values()))
         columns = self._declaration.covariate_columns
-        key = _digest_of(rows), shared.tobytes(), b"" if columns is None else _digest_of(columns)
-        if self._made.get("marginal", (None,))[0] != key:
-            fitting = int(_MOST_EVALUATIONS / len(rows))
-            n_nodes = min(_MOST_NODES, max(_LEAST_NODES, fitting))
-            nodes = self.base_draws(_NODE_KEY, n_nodes, shared)
-            prior = self.prior(values, np.zeros(rows.shape[1]))
-            out = np.empty(len(rows))
-            fill_base_marginal(prior, read_only(rows), nodes, out)
-            self._made["marginal"] = key, out
-        found: np.ndarray = self._made["marginal"][1]
-        return found
+        digest = b"" if columns is None else digest_of(columns)
+        known: BaseAverages = self._made.setdefault("averages", BaseAverages())
+        draw = partial(self.base_draws, NODE_KEY, shared=shared)
+        prior = partial(self.prior, values, np.zeros(rows.shape[1]))
+        return known.at(rows, shared, digest, draw, prior)
 
     def draw_base(
         self, rng: np.random.Generator, values: Mapping[str, np.ndarray], size: int
@@ -417,7 +427,11 @@ class Component(NonconjugateFamily):
         parameters: Mapping[str, np.ndarray],
         labels: np.ndarray,
     ) -> np.ndarray:
-        raise NotImplementedError("Component refuses rows with missing entries")
+        # A row is missing as a whole or not at all.
+        drawn, where = np.array(rows, float), is_missing.any(1)
+        if where.any():
+            drawn[where] = self.draw_rows(rng, parameters, labels[where]).reshape(-1, rows.shape[1])
+        return drawn
 
 
 def _refuse_moving_supports(
@@ -431,7 +445,3 @@ def _refuse_moving_supports(
                     f"the support of {name} depends on {value.name}, a variable of the model; give "
                     "it fixed bounds, or a distribution on all real or positive numbers."
                 )
-
-
-def _digest_of(rows: np.ndarray) -> bytes:
-    return hashlib.blake2b(np.ascontiguousarray(rows).data).digest()

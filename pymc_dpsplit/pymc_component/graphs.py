@@ -189,6 +189,11 @@ class Graphs:
             start += size
         return pairs
 
+    def shared_values(self) -> dict[str, Any]:
+        """Return the shared values by name, as pieces of ``shared``."""
+        pieces = self._unflat()
+        return {name: pieces[of] for name, of in self.declaration.shared.items()}
+
     def arguments(self) -> list[Any]:
         """Return the arguments of one cluster as functions of ``theta`` and ``shared``."""
         rvs = [part.rv for part in self.parts.values()]

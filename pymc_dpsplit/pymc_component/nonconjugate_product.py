@@ -17,7 +17,7 @@ from pymc_dpsplit.components.nonconjugate.compiled_prior import CompiledPrior
 from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
 from pymc_dpsplit.components.parts import Part
 from pymc_dpsplit.components.product import Product
-from pymc_dpsplit.data.blocks import column_centres, count_where
+from pymc_dpsplit.data.blocks import column_centres
 from pymc_dpsplit.data.fixed_rows import read_only
 from pymc_dpsplit.moves.sweep.density import log_prior_predictive
 from pymc_dpsplit.pymc_component.compiled import (
@@ -97,8 +97,16 @@ class _Compiled(CompiledKernels):
 
     def __init__(self, present: Present, n_shared: int) -> None:
         self._graphs = ProductGraphs(present)
+        self._pilots: tuple[bytes, np.ndarray] | None = None
         n_features = sum(part.part.width for part, _ in present)
         super().__init__(self._graphs, n_features, n_shared)
+
+    def pilots(self, shared: np.ndarray) -> np.ndarray:
+        """Return fixed draws from the base measure, the same from draw to draw if it is."""
+        of = shared.tobytes()
+        if self._pilots is None or self._pilots[0] != of:
+            self._pilots = of, self.draw_base(PILOT_KEY, shared)[:N_PILOTS]
+        return self._pilots[1]
 
     def draw_base(self, key: int, shared: np.ndarray) -> np.ndarray:
         rng, values = np.random.default_rng(key), self._graphs.values_in(shared)
@@ -128,18 +136,12 @@ class NonconjugateProduct(Product, NonconjugateFamily):
         """Return the state without compiled functions, which belong to one process."""
         return {**self.__dict__, "_made": {}}
 
-    def validate_rows(self, rows: np.ndarray) -> "NonconjugateProduct":
-        n_missing = count_where(np.isnan, rows)
-        if n_missing:
-            named = ", ".join(_nonconjugate(self.families))
-            raise ValueError(
-                f"observed has {n_missing} missing entr{'y' if n_missing == 1 else 'ies'}, which a "
-                f"product with a non-conjugate part ({named}) does not impute; drop those rows, or "
-                "give conjugate families only, such as Normal."
-            )
-        suited = super().validate_rows(rows)
-        assert isinstance(suited, NonconjugateProduct)
-        return suited
+    def of_features(self, features: np.ndarray) -> "NonconjugateProduct":
+        few = super().of_features(features)
+        # The density of a product is compiled once for each choice of columns, and rows with
+        # missing entries may have as many choices as there are rows.
+        few.sums_densities = True
+        return few
 
     def arranged(self, rows: Any) -> Any:
         # Graphs read all columns from one array, also those of families whose kernels do not.
@@ -162,7 +164,7 @@ class NonconjugateProduct(Product, NonconjugateFamily):
         if key not in self._made:
             self._made[key] = _Compiled(present, len(shared))
         compiled = self._made[key]
-        pilots = compiled.draw_base(PILOT_KEY, shared)[:N_PILOTS]
+        pilots = compiled.pilots(shared)
         return compiled.prior(self._known_order.inward(shift), shared, pilots)
 
     def unpack(self, params: np.ndarray, shift: np.ndarray) -> dict[str, np.ndarray]:

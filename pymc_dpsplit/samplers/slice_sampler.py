@@ -110,7 +110,7 @@ def slice_sweep_of_sticks(target, labels, stats, positions, rng):
     n_sticks = positions.max() + 1
     log_weights, log_rest, params = draw_sticks(target, stats, positions, n_sticks, rng)
     log_slices = draw_slices(labels, positions, log_weights, draw_key(rng))
-    log_weights, params = break_remainder(
+    log_weights, params, _ = break_remainder(
         target, rng, log_weights, log_rest, params, log_slices.min()
     )
     choose_within_slices(prior, data, labels, draw_key(rng), log_slices, log_weights, params)

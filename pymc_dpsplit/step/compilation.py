@@ -24,7 +24,6 @@ from pymc_dpsplit import sampler
 from pymc_dpsplit.kernels.beside import compiling_beside
 from pymc_dpsplit.moves.conjugate import CONJUGATE
 from pymc_dpsplit.moves.nonconjugate.iterations import NONCONJUGATE
-from pymc_dpsplit.moves.sweep.redraw import redraw_labels
 from pymc_dpsplit.step.dp_split_merge import DPSplitMerge
 from pymc_dpsplit.step.kernel_choice import SLICES
 from pymc_dpsplit.step.progress_bar import PlainColumn
@@ -101,7 +100,7 @@ def stages_of(step: DPSplitMerge) -> frozenset[Callable[..., Any]]:
     is_greedy = step.kernel == SLICES and not continues
     chosen = {step.kernel} | ({sampler.GREEDY} if is_greedy else set())
     kernels = moves.start_kernels
-    kernels += (redraw_labels,) if continues and not step.mixture.is_labelled else ()
+    kernels += (moves.redraw_labels,) if continues and not step.mixture.is_labelled else ()
     forms = (sampler.form_of(name, moves.is_conjugate) for name in chosen)
     kernels += tuple(form.iterate for form in forms if form is not None)
     return frozenset(getattr(kernel, "py_func", kernel) for kernel in kernels)

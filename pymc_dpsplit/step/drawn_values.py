@@ -95,5 +95,6 @@ def with_drawn_entries(
     name = mixture.value_names["unobserved"]
     rows = with_entries(conditioning.rows, incomplete, point[name], values[name])
     target = target._replace(data=mixture.component.arranged(rows))
-    state = sampler.resume(target, state.labels)
+    atoms = measure.params[measure.rank]
+    state = sampler.resume_with_atoms(target, state.labels, atoms)
     return target, state, measure._replace(log_joint=log_joint(target, state.stats))

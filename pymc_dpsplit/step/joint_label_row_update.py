@@ -14,6 +14,7 @@ import numpy as np
 from pymc_dpsplit import sampler
 from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.components.fixed_hyperparameters import with_values
+from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
 from pymc_dpsplit.moves.forward import draw_labelled_rows, draw_labels, with_new_clusters
 from pymc_dpsplit.moves.partition_law import remainder_law
 from pymc_dpsplit.moves.patterns import Incomplete, log_density_of_present
@@ -131,9 +132,8 @@ def update_incomplete_rows(
     measure = sampler.measure(target, state, rng)
     rest = remainder_law(target.law, len(measure.weights))
     proposed = draw_labels(rng, len(where), rest, measure.weights)
-    parameters = with_new_clusters(
-        rng, component, component.unpack(measure.params, shift), values, proposed
-    )
+    kept = component.unpack(measure.params, shift)
+    parameters = with_new_clusters(rng, component, kept, values, proposed)
     labels = measure.rank[state.labels]
     present = component, rows[where], is_missing, parameters, values
     log_ratio = log_density_of_present(*present, proposed)
@@ -144,7 +144,12 @@ def update_incomplete_rows(
     data = np.array(rows)
     data[where] = completed
     target = target._replace(data=component.arranged(data))
-    state = sampler.resume(target, np.unique(labels, return_inverse=True)[1])
+    if isinstance(component, NonconjugateFamily):
+        fresh = {name: of[len(measure.params) :] for name, of in parameters.items()}
+        atoms = np.concatenate([measure.params, component.pack(fresh, shift)])
+        state = sampler.resume_with_atoms(target, labels, atoms)
+    else:
+        state = sampler.resume(target, np.unique(labels, return_inverse=True)[1])
     return target, state, int(accepted.sum())
 
 

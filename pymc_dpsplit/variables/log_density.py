@@ -9,8 +9,9 @@ from pytensor.graph.basic import Apply, Variable
 from pytensor.tensor.type import TensorType
 
 from pymc_dpsplit.components.component_family import ComponentFamily
+from pymc_dpsplit.components.independent_parts import IndependentParts
 from pymc_dpsplit.components.shared_labels.items import Items, SharedLabels
-from pymc_dpsplit.data.blocks import column_centres, count_where
+from pymc_dpsplit.data.blocks import blocks_of, column_centres, count_where
 from pymc_dpsplit.data.sparse_rows import Rows
 from pymc_dpsplit.moves.partition_law import PartitionLaw, remainder_law
 from pymc_dpsplit.moves.patterns import patterns_of
@@ -79,6 +80,12 @@ def log_mixture_density(
     items = _items_of(items)
     out = np.empty(items.number_of(rows))
     shift = column_centres(rows)
+    if _is_of_parts(items):
+        array: Any = rows
+        for block in blocks_of((len(out), len(weights) + 1)):
+            known = array[block], weights, remainder, parameters, values, shift
+            out[block] = np.logaddexp.reduce(_log_masses_of_parts(items.component, *known))
+        return out
     law = remainder_law(PartitionLaw(discount, alpha), len(weights))
     given = _as_kernels_see_it(items, rows, weights, remainder, parameters, values, shift, law)
     fill_log_mixture(*given, out)
@@ -114,6 +121,9 @@ def log_masses(
         One row for each cluster, and the last row for the remainder.
     """
     items = _items_of(items)
+    if _is_of_parts(items):
+        known = rows, weights, remainder, parameters, values, shift
+        return _log_masses_of_parts(items.component, *known)
     out = np.empty((len(weights) + 1, items.number_of(rows)))
     law = remainder_law(PartitionLaw(discount, alpha), len(weights))
     given = _as_kernels_see_it(items, rows, weights, remainder, parameters, values, shift, law)
@@ -123,6 +133,30 @@ def log_masses(
 
 def _items_of(given: ComponentFamily | Items) -> Items:
     return given if isinstance(given, Items) else Items(given)
+
+
+def _is_of_parts(items: Items) -> bool:
+    of = items.component
+    return items.shared is None and isinstance(of, IndependentParts) and of.sums_densities
+
+
+def _log_masses_of_parts(
+    component: Any,
+    rows: np.ndarray,
+    weights: np.ndarray,
+    remainder: float,
+    parameters: Mapping[str, np.ndarray],
+    values: Mapping[str, np.ndarray],
+    shift: np.ndarray,
+) -> np.ndarray:
+    """Return `log_masses` of a product as the sum over its parts, eq. (7.19)."""
+    with np.errstate(divide="ignore"):
+        total = np.repeat(np.log([*weights, remainder])[:, None], len(rows), axis=1)
+    ones = np.ones(len(weights)), 1.0
+    for family, at, own, of_part in component.pieces(rows.shape[1], parameters, values):
+        columns = np.ascontiguousarray(rows[:, at])
+        total += log_masses(family, columns, *ones, own, of_part, shift[at])
+    return total
 
 
 def _as_kernels_see_it(

@@ -201,7 +201,8 @@ def test_split_without_density_of_parameters_is_caught(
         stats = update_parameters(target, labels, stats, rng)
         return broken(target, labels, stats, rng, acceptance_counts)
 
-    def iterate(target, labels, stats, rng, schedule, acceptance_counts):
+    def iterate(target, labels, stats, address, schedule, acceptance_counts):
+        # The generator that this is the address of is that of the test.
         for _ in range(schedule.n_iterations):
             stats = slice_sweep(target, labels, stats, rng)
             stats = finish(target, labels, stats, rng, schedule, acceptance_counts)

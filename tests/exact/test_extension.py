@@ -31,7 +31,7 @@ from tests.support.partitions import (
 from tests.support.statistics import LEVEL, combine
 
 ROWS = DATASETS["duplicates"](1)
-N_CHAINS, N_DRAWS = 2500, 2
+N_CHAINS, N_DRAWS = 20_000, 2
 # Alpha is one of two values, with equal prior probabilities.
 ALPHAS = np.array([0.4, 4.0])
 

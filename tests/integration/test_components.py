@@ -398,8 +398,8 @@ ERRORS: dict[str, tuple[Any, str]] = {
         "observed has -2.0 in row 1",
     ),
     "missing": (
-        lambda: _declare(DECLARED["StudentT"].make(), [1.0, np.nan]),
-        "missing entries",
+        lambda: _declare(DECLARED["MvStudentT"].make(), [[1.0, np.nan], [0.0, 1.0]]),
+        r"1 row that is missing in part \(column 1 of row 0\), but Component has no law",
     ),
     "nothing per cluster": (
         lambda: dps.Component(pm.StudentT, nu=4, mu=0.0, sigma=1.0),

@@ -113,7 +113,14 @@ def test_readers_take_such_a_trace(sampled: tuple[Any, pm.Model]) -> None:
     assert_array_equal(np.unique(rows[..., 0]), [0.0, 1.0])
 
 
-def test_missing_entries_of_new_rows_are_refused(sampled: tuple[Any, pm.Model]) -> None:
-    new = {name: [np.nan] for name in "sth"}
-    with pytest.raises(ValueError, match=r"new has .* does not impute"):
-        dps.predict(sampled[0], new | {"t": [0.0]}, model=sampled[1])
+def test_missing_entries_of_new_rows_are_integrated_out(sampled: tuple[Any, pm.Model]) -> None:
+    idata, model = sampled
+    new = {"s": [1.0, np.nan, np.nan], "t": [np.nan, 0.4, np.nan], "h": [0.1, np.nan, np.nan]}
+    found = dps.predict(idata, new, model=model)["log_predictive_density"].to_numpy()
+    # The density of the whole row, integrated over the column that is missing.
+    grid = np.linspace(-40.0, 40.0, 4001)
+    whole = np.array([[1.0, t, 0.1] for t in grid])
+    summed = dps.predict(idata, dict(zip("sth", whole.T, strict=True)), model=model)
+    density = np.exp(summed["log_predictive_density"].to_numpy()).sum() * 0.02
+    assert found[0] == pytest.approx(np.log(density), abs=0.01)
+    assert found[2] == pytest.approx(0.0, abs=1e-12)

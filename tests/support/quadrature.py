@@ -275,3 +275,36 @@ def summed_holes_table(
                 means = np.exp(log_law) @ np.stack([function(entries), function(entries) ** 2], 1)
                 found.values[mask, chosen[i], j] = means
     return found
+
+
+def column_holes_table(
+    twins: Sequence[Any],
+    rows: np.ndarray,
+    function: Callable[[np.ndarray], np.ndarray],
+    supports: Sequence[Sequence[float] | None],
+    n_nodes: int = 400,
+) -> Holes:
+    """Do the same for columns with twins of their own, of which nothing but marginals is known.
+
+    A support is that of a column, None for the real line.
+    """
+    n, d = rows.shape
+    found = Holes(np.zeros(2**n), np.zeros((2**n, n, d, 2)))
+    u = np.linspace(-8.0, 8.0, n_nodes)
+    for j, (twin, support) in enumerate(zip(twins, supports, strict=True)):
+        entries = np.nanmean(rows[:, j]) + np.sinh(u) if support is None else np.array(support)
+        log_volume = np.log(np.cosh(u) * (u[1] - u[0])) if support is None else 0.0
+        of_entries = np.stack([function(entries), function(entries) ** 2], 1)
+        for mask in range(1, 2**n):
+            chosen = members_of(mask, n)
+            column = rows[chosen, j]
+            present = column[~np.isnan(column)][:, None]
+            log_marginal = twin.log_marginal(present) if len(present) else 0.0
+            found.table[mask] += log_marginal
+            holes = np.flatnonzero(np.isnan(column))
+            if len(holes):
+                joint = [twin.log_marginal(np.vstack([present, [[x]]])) for x in entries]
+                law = np.exp(np.array(joint) - log_marginal + log_volume)
+                np.testing.assert_allclose(law.sum(), 1.0, atol=1e-3)
+                found.values[mask, np.array(chosen)[holes], j] = law @ of_entries / law.sum()
+    return found

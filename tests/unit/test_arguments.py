@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 import xarray as xr
 
+import pymc_dpsplit as dps
 from pymc_dpsplit.components.arguments import (
     as_floats,
     check_integer,
@@ -290,3 +291,7 @@ def test_generator_is_its_own_seed():
     rng = np.random.default_rng(1)
     assert generator_of("random_seed", rng) is rng
     assert generator_of("random_seed", None).random() != generator_of("random_seed", None).random()
+
+
+def test_family_with_a_number_that_python_does_not_print_is_shown() -> None:
+    assert repr(dps.Normal(10**5000, 1.0, 2.0, 1.0)).startswith("Normal(mu0=<int>, ")

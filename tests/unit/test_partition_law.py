@@ -236,7 +236,7 @@ def test_sticks_of_a_finite_mixture_end_at_its_components(rng: np.random.Generat
     law = finite_mixture(0.4, 5)
     for _ in range(200):
         weights, rest, params = draw_measure(flat(law), np.array([[3.0], [2.0]]), rng)
-        weights, params = break_remainder(flat(law), rng, weights, rest, params, -1e300)
+        weights, params, _ = break_remainder(flat(law), rng, weights, rest, params, -1e300)
         assert len(weights) == len(params) == 5
         assert np.exp(weights).sum() == pytest.approx(1.0, rel=1e-12)
 

@@ -380,9 +380,9 @@ def test_columns_are_taken_in_order_by_width() -> None:
         ),
         (
             lambda: dps.Product(a=laplace(), b=dps.Normal(**NORMAL)).validate_rows(
-                np.array([[0.0, np.nan]])
+                np.array([[np.nan, 0.0]])
             ),
-            r"1 missing entry, which a product with a non-conjugate part \(a\) does not impute",
+            "part 'a': observed has no row that is not missing",
         ),
         (lambda: dps.Product({"b": 0}, a=dps.Normal(**NORMAL)), "does not name the columns"),
         (lambda: dps.Product({"a": []}, a=dps.Poisson(1.0, 1.0)), "gives a part no column"),

@@ -471,7 +471,7 @@ def test_sticks_leave_less_than_asked(alpha: float, rng: np.random.Generator) ->
     log_floor = math.log(1e-4)
     for _ in range(50):
         log_weights, log_rest, params = draw_measure(target, statistics, rng)
-        broken, atoms = break_remainder(target, rng, log_weights, log_rest, params, log_floor)
+        broken, atoms, _ = break_remainder(target, rng, log_weights, log_rest, params, log_floor)
         np.testing.assert_array_equal(broken[:3], log_weights)
         np.testing.assert_array_equal(atoms[:3], params)
         assert len(broken) == len(atoms)

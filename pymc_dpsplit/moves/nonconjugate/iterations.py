@@ -11,9 +11,14 @@ from pymc_dpsplit.moves.n_attempts import whole
 from pymc_dpsplit.moves.nonconjugate.greedy_joint_split import greedy_joint_attempt
 from pymc_dpsplit.moves.nonconjugate.joint_split import joint_attempt
 from pymc_dpsplit.moves.nonconjugate.nearest_centre import nearest_centre
-from pymc_dpsplit.moves.nonconjugate.parameters import fit_pilots, update_parameters
+from pymc_dpsplit.moves.nonconjugate.parameters import (
+    fit_pilots,
+    gather_parameters,
+    update_parameters,
+)
 from pymc_dpsplit.moves.strength import move_strength
 from pymc_dpsplit.moves.sweep.assignment import slice_sweep
+from pymc_dpsplit.moves.sweep.redraw import redraw_labels
 from pymc_dpsplit.moves.target import Target
 
 _GREEDY_ATTEMPTS = 4
@@ -70,6 +75,11 @@ def _gather(target: Target, labels: np.ndarray, n_clusters: int) -> np.ndarray:
     return stats
 
 
+def _gather_with_atoms(target: Target, labels: np.ndarray, params: np.ndarray) -> np.ndarray:
+    stats: np.ndarray = gather_parameters(target.prior, target.data, labels, params)
+    return stats
+
+
 def _prepare(target: Target) -> None:
     if target.law.strength > _MOST_ALPHA:
         raise ValueError(
@@ -95,7 +105,9 @@ NONCONJUGATE = FamilyMoves(
     is_conjugate=False,
     label_by_centres=nearest_centre,
     gather=_gather,
+    gather_with_atoms=_gather_with_atoms,
     start_kernels=(fit_pilots,),
+    redraw_labels=redraw_labels,
     prepare=_prepare,
     kernels={
         "exact": KernelForm(_iterate, _finish),

@@ -166,6 +166,37 @@ def update_parameters(target, labels, stats, rng):
 
 
 @jitted
+def gather_parameters(prior, data, labels, params):
+    """Compute statistics of clusters from their members and parameters.
+
+    Parameters
+    ----------
+    prior : NamedTuple
+    data : ndarray of float64, shape (N, D)
+    labels : ndarray of int32, shape (N,)
+    params : ndarray of float64, shape (K, P)
+        Of each cluster, none of which is empty.
+
+    Returns
+    -------
+    ndarray of float64, shape (K, S)
+    """
+    n_obs, n_clusters = labels.shape[0], params.shape[0]
+    stats = np.empty((n_clusters, THETA + prior.widths.shape[0]))
+    bounds, members = np.empty(n_clusters + 1, np.int64), np.empty(n_obs, np.int64)
+    group_by_label(labels, np.arange(n_obs), bounds, members)
+    room, out = np.empty(tile_size(prior) * n_obs), np.empty(n_obs)
+    for k in range(n_clusters):
+        n = bounds[k + 1] - bounds[k]
+        block = part_of(room, 0, tile_size(prior) * n)
+        gather_columns(prior, data, members[bounds[k] : bounds[k + 1]], block)
+        stats[k, 0] = n
+        stats[k, THETA:] = params[k, 1:]
+        stats[k, LOG_POSTERIOR] = log_posterior(prior, block, n, stats[k, THETA:], out)
+    return stats
+
+
+@jitted
 def best_pilot(prior, block, n_rows, theta, out):
     """Write the draw from the base measure with the highest posterior given some rows.
 

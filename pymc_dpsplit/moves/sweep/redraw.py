@@ -17,7 +17,7 @@ from pymc_dpsplit.moves.sweep.tile_labels import choose_in_tile
 
 # Largest share of the mixture density, over observations, that the unbroken remainder may hold.
 # It changes a label, drawn with a 52-bit uniform, at most once in 10^12.
-_LOG_LEFT_OUT = math.log(1e-12)
+LOG_LEFT_OUT = math.log(1e-12)
 
 
 @jitted
@@ -76,14 +76,35 @@ def redraw_labels(target, labels, rng, log_alone, log_weights, log_rest, params)
     n_obs = labels.shape[0]
     log_density = np.empty(n_obs)
     fill_log_mixture(prior, data, log_alone, log_weights, params, -np.inf, log_density)
-    # The unbroken remainder holds at most its weight to the power of the multiplicity.
-    log_floor = np.inf
-    for i in range(n_obs):
-        log_most = _LOG_LEFT_OUT - (log_alone[i] - log_density[i])
-        log_floor = min(log_floor, log_most / multiplicity(prior, data, i))
+    log_floor = log_negligible(prior, data, log_alone, log_density)
     if opening_mass(target.law, log_weights.shape[0]) == 0.0:
         # A full finite mixture, whose remainder callers may have replaced by a tiny number.
         log_rest = -np.inf
-    log_weights, params = break_remainder(target, rng, log_weights, log_rest, params, log_floor)
+    log_weights, params, _ = break_remainder(target, rng, log_weights, log_rest, params, log_floor)
     choose_atoms(prior, data, labels, draw_key(rng), log_weights, params)
     return log_weights, params
+
+
+@jitted
+def log_negligible(prior, data, log_alone, log_density):
+    """Log weight of a remainder to which observations hardly ever belong.
+
+    Parameters
+    ----------
+    prior : NamedTuple
+    data : ndarray of float64, shape (N, D)
+    log_alone : ndarray of float64, shape (N,)
+        Log prior predictive densities.
+    log_density : ndarray of float64, shape (N,)
+        Log density of each observation under the known atoms.
+
+    Returns
+    -------
+    float
+    """
+    # The unbroken remainder holds at most its weight to the power of the multiplicity.
+    log_floor = np.inf
+    for i in range(log_density.shape[0]):
+        log_most = LOG_LEFT_OUT - (log_alone[i] - log_density[i])
+        log_floor = min(log_floor, log_most / multiplicity(prior, data, i))
+    return log_floor

@@ -118,7 +118,8 @@ def partition_draws(labels: xr.DataArray) -> PartitionDraws:
     lowest, highest = int(given.min()), int(given.max())
     if highest - lowest < _LARGEST_TABLE:
         # Widened first, because the difference may overflow a narrow signed type.
-        codes = (given.astype(np.int64, copy=False) - lowest) if lowest else given
+        wide = given if given.dtype == np.uint64 else given.astype(np.int64, copy=False)
+        codes = (wide - wide.dtype.type(lowest)).astype(np.int64) if lowest else given
         spread = highest - lowest
     else:
         codes = np.unique(given, return_inverse=True)[1].reshape(given.shape)

@@ -65,9 +65,10 @@ def predict(
         As returned by ``pm.sample``, or loaded from disk.
     new : array-like or frame, shape (M,) or (M, D), optional
         Rows on the scale of the observations.  Missing entries (NaN) are integrated out; in a
-        `Product` also a whole `Multinomial` part, or the response of a `LinearRegression`.  If the
-        features of the model have coordinates, columns of frames and coordinates of xarray are
-        reordered to match them.  For a mixture of ``y - mean`` give rows less their mean.
+        `Product` also a whole `Multinomial` or `Component` part, or the response of a
+        `LinearRegression`.  If the features of the model have coordinates, columns of frames and
+        coordinates of xarray are reordered to match them.  For a mixture of ``y - mean`` give rows
+        less their mean.
     model : pymc.Model, optional
         The sampled model, by default that of the context.
     var_name : str, optional

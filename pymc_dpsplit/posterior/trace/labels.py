@@ -10,7 +10,6 @@ from pymc_dpsplit.components.arguments import generator_of
 from pymc_dpsplit.data.blocks import blocks_of, column_centres
 from pymc_dpsplit.moves.partition_law import PartitionLaw
 from pymc_dpsplit.moves.sweep.density import log_density_alone
-from pymc_dpsplit.moves.sweep.redraw import redraw_labels
 from pymc_dpsplit.moves.target import Target
 from pymc_dpsplit.posterior.trace.draws import MixtureDraw, draws_of, recorded_posterior
 from pymc_dpsplit.posterior.trace.groups import (
@@ -22,6 +21,7 @@ from pymc_dpsplit.posterior.trace.groups import (
 )
 from pymc_dpsplit.posterior.trace.hierarchical import hierarchical_in
 from pymc_dpsplit.posterior.trace.places import all_places
+from pymc_dpsplit.sampler import moves_of
 from pymc_dpsplit.variables import MixtureVariables, find_mixtures
 from pymc_dpsplit.variables.observed import values_of
 
@@ -323,7 +323,7 @@ def redraw(
     log_rest = np.log(max(draw.remainder, np.finfo(np.float64).tiny))
     atoms = np.log(draw.weights), log_rest, items.pack(draw.parameters, draw.values, shift)
     try:
-        log_weights, params = redraw_labels(
+        log_weights, params = moves_of(prior).redraw_labels(
             Target(prior, data, draw.law), labels, rng, alone, *atoms
         )
     except ValueError:  # the kernel refuses to break so many sticks

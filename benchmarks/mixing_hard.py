@@ -1,0 +1,96 @@
+"""Mixing on data that are hard: overlapping clusters, flow cytometry, many clusters far apart."""
+
+from collections.abc import Iterator
+
+import arviz as az
+import numpy as np
+
+from benchmarks import workloads
+from benchmarks.mixing import (
+    SEEDS,
+    Case,
+    Traces,
+    compare,
+    rows_against_control,
+    sample,
+    sample_control,
+)
+from benchmarks.row import Row
+
+_STUDENT_T = Case("student_t", 1000, 1000, 4.0, 8.0)
+_OVERLAPPING = Case("overlapping", 1000, 2000, 5.0, 10.0)
+_FORTY = Case("forty", 1000, 1000, None, None)
+_SEED = 11
+
+_GVHD_SECONDS = 300.0
+# A pilot's draws, and the share of the time that tuning may take, as the control's burn-in does.
+_PILOT, _TUNING = 60, 0.25
+
+
+def _gvhd_case(workload: workloads.Workload) -> Case:
+    """As many draws as take the time."""
+    pilot = sample(Case("gvhd", _PILOT, _PILOT, None, None), workload, _SEED)
+    of_draw = pilot.seconds_of_all / pilot.k.size / 2.0
+    n_draws = int(_GVHD_SECONDS / pilot.k.shape[0] / of_draw)
+    tune = int(_TUNING * n_draws)
+    return Case("gvhd", tune, n_draws - tune, None, None)
+
+
+def _gvhd() -> Iterator[Row]:
+    name = "gvhd: largest R-hat after 300 CPU seconds"
+    try:
+        workload = workloads.load("gvhd")
+    except FileNotFoundError:
+        note = "DPSPLIT_DATA names no folder with the data"
+        yield Row(name=name, measured=None, must=1.05, aim=1.01, larger_is_better=False, note=note)
+        return
+    case = _gvhd_case(workload)
+    ours = sample(case, workload, _SEED, by_partitions=True)
+    # The control's burn-in is a third as long as its draws.
+    control = sample_control(workload, 0.75 * _GVHD_SECONDS, _SEED)
+    yield Row(
+        name=name,
+        measured=ours.r_hat,
+        must=1.05,
+        aim=1.01,
+        larger_is_better=False,
+        rivals=f"{control.r_hat:.3f} (control)",
+        note=f"{case.draws} draws of each chain in {ours.seconds_of_all:.0f} s; {_sizes(ours)}",
+    )
+
+
+def _sizes(traces: Traces) -> str:
+    """Effective sizes of K and the log joint."""
+    k, log_joint = (float(az.ess(trace)) for trace in (traces.k, traces.log_joint))
+    return f"effective draws of K {k:.0f}, log joint {log_joint:.0f}"
+
+
+def _forty() -> Iterator[Row]:
+    workload = workloads.load("forty", _SEED)
+    traces = sample(_FORTY, workload, _SEED, prior=(2.0, 4.0))
+    yield Row(
+        name="forty clusters: R-hat of K",
+        measured=float(az.rhat(traces.k)) if np.ptp(traces.k) else 1.0,
+        must=1.01,
+        larger_is_better=False,
+        note=f"largest of all quantities {traces.r_hat:.3f}; E[K] = {traces.k.mean():.2f}",
+    )
+    yield Row(
+        name="forty clusters: effective draws of K", measured=float(az.ess(traces.k)), must=400.0
+    )
+    yield Row(
+        name="forty clusters: CPU time",
+        measured=traces.seconds_of_all,
+        unit="s",
+        aim=60.0,
+        larger_is_better=False,
+        note="four chains one after another, tuning included",
+    )
+
+
+def run() -> Iterator[Row]:
+    """The two that are compared, then flow cytometry, then forty clusters."""
+    for case in (_STUDENT_T, _OVERLAPPING):
+        yield from rows_against_control(case, [compare(case, seed) for seed in SEEDS])
+    yield from _gvhd()
+    yield from _forty()
