@@ -286,6 +286,7 @@ def test_chains_go_on_from_the_labels_of_the_trace(sampled):
             dps.extend(other, model, **quiet)
 
 
+@pytest.mark.filterwarnings("ignore:Estimated shape parameter")  # 80 draws
 def test_groups_are_left_out(sampled):
     model, idata = sampled
     found = dps.loo_groups(idata, model=model, random_seed=1)
