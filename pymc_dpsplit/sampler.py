@@ -324,7 +324,9 @@ def advance(
             stats, atoms = threaded_sweep(target, labels, stats, rng, atoms, pool)
         stats = form.finish(target, labels, stats, rng, schedule, acceptance_counts)
         if schedule.strength.address != 0:
-            target = move_strength(target, stats, atoms, schedule.strength, rng)
+            # No sweep follows a greedy iteration.
+            followed = no_atoms(target.prior) if kernel_name == GREEDY else atoms
+            target = move_strength(target, stats, followed, schedule.strength, rng)
     return ChainState(labels, stats), acceptance_counts
 
 

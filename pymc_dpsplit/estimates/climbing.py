@@ -126,7 +126,7 @@ def _are_close(law: PartitionLaw, before: PartitionLaw) -> bool:
 
 
 def _mode_of_law(prior: LawPrior, value: float, sizes: np.ndarray) -> float:
-    """Value that maximises eq. (12.3), by a wide grid and finer grids around the best point."""
+    """Value that maximises eq. (12.3)."""
 
     def height(value: float) -> float:
         log_prior, law = prior(value)
@@ -134,6 +134,23 @@ def _mode_of_law(prior: LawPrior, value: float, sizes: np.ndarray) -> float:
             return -np.inf
         return log_prior + log_probability(law, sizes)
 
+    return mode_on_grid(height, value)
+
+
+def mode_on_grid(height: Callable[[float], float], value: float) -> float:
+    """Find the highest point of a function by a wide grid and finer grids around the best point.
+
+    Parameters
+    ----------
+    height : callable
+        Of a float; -inf where the function is not defined.
+    value : float
+        Present value, usually the logarithm of a concentration; the result is not lower.
+
+    Returns
+    -------
+    float
+    """
     grid = np.concatenate((value - _STEPS[::-1], [value], value + _STEPS))
     for _ in range(_REFINEMENTS):
         best = int(np.argmax([height(point) for point in grid]))

@@ -10,7 +10,7 @@ from pymc.model import Model
 from pymc_dpsplit import sampler
 from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
 from pymc_dpsplit.data.blocks import column_centres
-from pymc_dpsplit.hierarchical_model.lookup import find_hierarchical
+from pymc_dpsplit.hierarchical_model.lookup import HierarchicalVariables, find_hierarchical
 from pymc_dpsplit.variables import (
     MixtureVariables,
     evaluator_of_points,
@@ -54,12 +54,11 @@ def complete_mixture(model: Model, var_name: str | None, caller: str) -> Mixture
     -------
     MixtureVariables
     """
-    mixtures, grouped = find_mixtures(model), find_hierarchical(model)
-    is_grouped = isinstance(var_name, str) and var_name in grouped
-    if is_grouped or (var_name is None and grouped and not mixtures):
+    mixtures, grouped = find_mixtures(model), grouped_mixture(model, var_name)
+    if grouped is not None:
         raise ValueError(
-            f"{var_name or next(iter(grouped))} is an HDPMixture, which {caller} does not take; "
-            "sample, and use point_partition."
+            f"{grouped.name} is an HDPMixture, which {caller} does not take; sample, and use "
+            "point_partition."
         )
     if var_name is None and len(mixtures) == 1:
         (var_name,) = mixtures
@@ -67,13 +66,37 @@ def complete_mixture(model: Model, var_name: str | None, caller: str) -> Mixture
         known = ", ".join(mixtures) or "none"
         raise ValueError(f"var_name={var_name!r} is no mixture of the model; it has {known}.")
     mixture = mixtures[var_name]
+    refuse_incomplete(mixture, caller)
+    return mixture
+
+
+def refuse_incomplete(mixture: MixtureVariables, caller: str) -> None:
+    """Refuse a mixture that is latent or has missing entries; `caller` is named in the message."""
     if mixture.is_latent or mixture.unobserved is not None:
         fault = "has missing entries" if mixture.unobserved is not None else "is latent"
         raise ValueError(
-            f"{var_name} {fault}, and {caller} needs complete observations; fill them in, or use "
-            "pm.sample."
+            f"{mixture.name} {fault}, and {caller} needs complete observations; fill them in, or "
+            "use pm.sample."
         )
-    return mixture
+
+
+def grouped_mixture(model: Model, var_name: str | None) -> HierarchicalVariables | None:
+    """Return the hierarchical mixture of this name, or the only mixture if it is one.
+
+    Parameters
+    ----------
+    model : pymc.Model
+    var_name : str, optional
+
+    Returns
+    -------
+    HierarchicalVariables or None
+    """
+    grouped = find_hierarchical(model)
+    if var_name is None and len(grouped) == 1 and not find_mixtures(model):
+        (found,) = grouped.values()
+        return found
+    return grouped.get(var_name) if isinstance(var_name, str) else None
 
 
 def read_mixture(

@@ -1,7 +1,7 @@
 """`find_map`: partition and concentration at a mode of their posterior."""
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,71 +11,19 @@ from pymc.model import Model
 from pymc_dpsplit import sampler
 from pymc_dpsplit.components.arguments import as_floats, check_integer, generator_of
 from pymc_dpsplit.estimates.climbing import LawPrior, Summit, climb
-from pymc_dpsplit.estimates.fixed_mixture import complete_mixture, read_mixture
+from pymc_dpsplit.estimates.fixed_mixture import (
+    complete_mixture,
+    grouped_mixture,
+    read_mixture,
+)
+from pymc_dpsplit.estimates.grouped_map import find_grouped_map
+from pymc_dpsplit.estimates.map_result import MapPartition
 from pymc_dpsplit.estimates.numbering import largest_first
+from pymc_dpsplit.estimates.starts import starts_of
 from pymc_dpsplit.moves.collapsed.conditional_modes import plug_in_parameters
 from pymc_dpsplit.moves.partition import log_joint
-from pymc_dpsplit.moves.partition_law import (
-    PartitionLaw,
-    joining_mass,
-    most_clusters,
-    opening_mass,
-    total_mass,
-)
-from pymc_dpsplit.moves.start import draw_n_start
+from pymc_dpsplit.moves.partition_law import joining_mass, total_mass
 from pymc_dpsplit.variables import MixtureVariables, concentration_prior, model_of_context
-
-
-@dataclass(frozen=True, eq=False)
-class MapPartition:
-    """Result of `find_map`; clusters by decreasing size.
-
-    Attributes
-    ----------
-    var_name : str
-        Name of the mixture.
-    labels : ndarray of int64, shape (N,)
-        Cluster of each observation, or of each group of rows; cluster 0 is the largest.
-    alpha : float
-        The concentration, given or at its mode; of a finite mixture gamma times the number of
-        components.
-    log_joint : float
-        Log density of data and partition given alpha, which the sampler records as
-        ``{name}_log_joint``.  Its negative is the NLL of the reference.
-    weights : ndarray of float64, shape (K,)
-        Posterior means of the weights given the partition; they sum to 1 - `new_weight`.
-    parameters : dict of ndarray, each (K, ...)
-        Plug-in estimates given the partition: posterior means of ``mu``, ``rate`` and ``p``; scales
-        are those whose inverse square, or inverse matrix, is the posterior mean precision.
-    n_iterations : int
-        Number of sweeps in the best restart.
-    log_joints : ndarray of float64, shape (n_restarts,)
-        Final value of each restart; if few are near the highest, more restarts may find a higher
-        one.
-    discount : float
-        That of the law of the partition: 0 for a Dirichlet process, -gamma for a finite mixture.
-    """
-
-    var_name: str
-    labels: np.ndarray
-    alpha: float
-    log_joint: float
-    weights: np.ndarray
-    parameters: Mapping[str, np.ndarray]
-    n_iterations: int
-    log_joints: np.ndarray
-    discount: float = 0.0
-
-    @property
-    def n_clusters(self) -> int:
-        """Number of clusters K."""
-        return len(self.weights)
-
-    @property
-    def new_weight(self) -> float:
-        """Posterior mean of the weight of the remainder."""
-        law = PartitionLaw(self.discount, self.alpha)
-        return float(opening_mass(law, self.n_clusters) / total_mass(law, len(self.labels)))
 
 
 def find_map(
@@ -105,7 +53,8 @@ def find_map(
     alpha : float or sequence of float, optional
         Concentration that replaces the model's; of several values, the one with the highest
         `log_joint` is returned.  By default the model's concentration is used: a number as it is,
-        a variable at its mode, jointly with the partition, as is a number of components.
+        a variable at its mode, jointly with the partition, as is a number of components.  It must
+        be left out for an `HDPMixture`.
     n_restarts : int
         Number of restarts.  The first starts from one cluster and visits the observations in
         order; the others have a random start and a random order.
@@ -120,6 +69,8 @@ def find_map(
     Returns
     -------
     MapPartition
+        Of an `HDPMixture` it has two more attributes: ``gamma``, and ``group_weights`` (J, K), the
+        expected weights of the clusters in each group.
 
     Raises
     ------
@@ -137,6 +88,14 @@ def find_map(
     ``pm.sample(dpsplit={"start_labels": found})`` starts the chains from the result.  All chains
     then start from the same partition, and R-hat does not detect a region that all of them miss.
     For inference prefer the over-dispersed starting points of the default.
+
+    Of an `HDPMixture` the partition of the rows of all groups is found.  Its density has tables,
+    weights of groups and global weights summed out, eq. (16.14) of docs/method.md, and
+    ``log_joint`` is its logarithm; that which the sampler records is given the global weights of a
+    draw.  Rows join clusters by the mean global weights before a sweep, and a sweep is undone if it
+    lowers the density, so that some single row may still gain by a move.  Alpha and gamma that
+    depend on one scalar variable each are at their modes.  A restart takes time proportional to
+    the square of the number of tables beside that of its sweeps.
 
     References
     ----------
@@ -157,6 +116,14 @@ def find_map(
     model = model_of_context(model)
     check_integer("n_restarts", n_restarts, 1)
     check_integer("max_iterations", max_iterations, 1)
+    grouped = grouped_mixture(model, var_name)
+    if grouped is not None:
+        _refuse_alpha(alpha, grouped.name)
+        found, has_settled = find_grouped_map(
+            grouped, model, n_restarts, max_iterations, initvals, rng
+        )
+        _warn_if_stopped(has_settled, max_iterations)
+        return found
     candidates = None if alpha is None else _checked_candidates(alpha)
     mixture = complete_mixture(model, var_name, "find_map")
     problem = _problem_of(mixture, model, initvals, rng)
@@ -164,12 +131,25 @@ def find_map(
     seed = int(rng.integers(2**63))  # every candidate has the same starts
     ascents = [one.climb_all(n_restarts, max_iterations, seed) for one in problems]
     best, log_joints = max(ascents, key=lambda ascent: ascent[0].objective)
-    if not best.has_settled:
+    _warn_if_stopped(best.has_settled, max_iterations)
+    return problem.result(best, log_joints)
+
+
+def _refuse_alpha(alpha: Any, name: str) -> None:
+    """Refuse candidates for one of the two concentrations of a hierarchical mixture."""
+    if alpha is not None:
+        raise ValueError(
+            f"alpha is given, but {name} is an HDPMixture with two concentrations; give both where "
+            "it is declared, and leave alpha out."
+        )
+
+
+def _warn_if_stopped(has_settled: bool, max_iterations: int) -> None:
+    if not has_settled:
         warnings.warn(
             f"find_map was stopped after {max_iterations} iterations; raise max_iterations.",
-            stacklevel=2,
+            stacklevel=3,
         )
-    return problem.result(best, log_joints)
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,7 +176,7 @@ class _Problem:
     def climb_all(self, n_starts: int, max_iterations: int, seed: int) -> tuple[Summit, np.ndarray]:
         """Climb from several starts; return the best result and the final log joint densities."""
         best, log_joints = None, []
-        for labels, rows in _starts(self.target, n_starts, np.random.default_rng(seed)):
+        for labels, rows in starts_of(self.target, n_starts, np.random.default_rng(seed)):
             end = climb(self.target, labels, rows, max_iterations, self.prior, self.value)
             log_joints.append(log_joint(self.target._replace(law=end.law), end.state.stats))
             if best is None or end.objective > best.objective:
@@ -252,21 +232,3 @@ def _problem_of(
     if concentration.is_count:
         target = target._replace(law=prior(value)[1])
     return _Problem(mixture, values, shift, target, prior, value)
-
-
-def _starts(
-    target: sampler.Target, n_starts: int, rng: np.random.Generator
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield starting labels, each with an order of the observations."""
-    n_obs = target.data.shape[0]
-    yield np.zeros(n_obs, np.int32), np.arange(n_obs)
-    for number in range(1, n_starts):
-        # At least two clusters, as the first restart already starts from one.
-        n_clusters = max(2, draw_n_start(rng, n_obs))
-        n_clusters = min(n_clusters, most_clusters(target.law, n_obs))
-        if number % 3:
-            labels = sampler.start(target, rng, n_clusters).labels
-        else:
-            # Random labels separate neighbours, which starts from centres never do.
-            labels = np.unique(rng.integers(n_clusters, size=n_obs), return_inverse=True)[1]
-        yield labels, rng.permutation(n_obs)

@@ -15,6 +15,7 @@ import numpy as np
 from pymc_dpsplit.components.base import (
     add_groups,
     draw_parameters,
+    fill_log_density,
     params_size,
     stats_size,
 )
@@ -25,7 +26,8 @@ from pymc_dpsplit.kernels.random import draw_key, draw_log_gamma, hash_uniform
 from pymc_dpsplit.kernels.sharing import take_next
 from pymc_dpsplit.kernels.special import log_sum_of_two
 from pymc_dpsplit.kernels.tiles import TILE, new_rows, new_scratch
-from pymc_dpsplit.moves.sweep.all_atoms import fill_masses, new_masses
+from pymc_dpsplit.kernels.views import row_of
+from pymc_dpsplit.moves.sweep.all_atoms import begin_masses, new_masses
 from pymc_dpsplit.moves.sweep.assignment import (
     lowest_slice,
     new_counter,
@@ -36,7 +38,7 @@ from pymc_dpsplit.moves.sweep.assignment import (
     total_strips,
 )
 from pymc_dpsplit.moves.sweep.density import add_log_factors
-from pymc_dpsplit.moves.sweep.tile_labels import choose_in_tile, group_by_label
+from pymc_dpsplit.moves.sweep.tile_labels import choose_in_tile, group_by_label, smallest
 from pymc_dpsplit.moves.tables import break_global_remainder
 
 # Rows sorted by label at a time, so that the statistics of a cluster are loaded once.
@@ -124,30 +126,69 @@ def draw_grouped_measure(target, labels, stats, weights, log_rest, rng):
 
 
 @jitted
+def fill_slices_of_groups(target, labels, measure, rows, groups, slices):
+    """Write the group and the slice of each row of a tile; return the smallest slice.
+
+    Parameters
+    ----------
+    target : GroupedTarget
+    labels : ndarray of int32, shape (N,)
+    measure : GroupedMeasure
+    rows, groups : ndarray of int64, shape (TILE,)
+        `groups` is overwritten.
+    slices : ndarray of float64, shape (TILE,)
+        Overwritten.
+
+    Returns
+    -------
+    float
+    """
+    for t in range(TILE):
+        own = measure.bounds[labels[rows[t]]]
+        slices[t] = own * hash_uniform(measure.slice_key, rows[t])
+        groups[t] = target.group_of_row[rows[t]]
+    return smallest(slices)
+
+
+@jitted
+def add_factors(measure, k, floor, groups, slices, log_mass):
+    """Add the log factors of a cluster to its log densities in a tile, -inf where out of reach."""
+    bound, factors = measure.bounds[k], measure.log_factors[k]
+    for t in range(TILE):
+        # A loop with an index that may be negative is not made vector code.
+        log_mass[t] += factors[np.uint64(groups[t])]
+    if bound < floor:
+        for t in range(TILE):
+            log_mass[t] = log_mass[t] if slices[t] < bound else -np.inf
+
+
+@jitted
 def _assign_strip(target, labels, start, stop, measure, params, table, stats):
     """Redraw the labels of a strip, and add its rows to the statistics of the clusters."""
     prior, data, _ = target.of_rows
-    n_atoms = measure.weights.shape[0]
-    rows, chosen = new_rows(), new_rows()
+    n_atoms, floor = measure.weights.shape[0], 1.0 / labels.shape[0]
+    rows, chosen, active = new_rows(), new_rows(), np.arange(n_atoms)
     tile, scratch, log_mass = begin_tile(prior, data), new_scratch(4), new_masses(table, n_atoms, 1)
     groups, slices = new_rows(), new_scratch(1)
     members, ends = np.empty(_CHUNK, np.int64), np.empty(n_atoms + 1, np.int64)
     for chunk in range(start, stop, _CHUNK):
         chunk_stop = min(stop, chunk + _CHUNK)
         for first in range(chunk, chunk_stop, TILE):
-            fill_masses(prior, data, first, params, table, rows, tile, log_mass, scratch)
-            for t in range(TILE):
-                own = measure.bounds[labels[rows[t]]]
-                slices[t] = own * hash_uniform(measure.slice_key, rows[t])
-                groups[t] = target.group_of_row[rows[t]]
+            begin_masses(prior, data, first, table, rows, tile, log_mass)
+            lowest = fill_slices_of_groups(target, labels, measure, rows, groups, slices)
+            n_active = 0
             for k in range(n_atoms):
-                bound, factors = measure.bounds[k], measure.log_factors[k]
-                for t in range(TILE):
-                    factor = factors[groups[t]] if slices[t] < bound else -np.inf
-                    log_mass[0, k, t] += factor
-            choose_in_tile(log_mass[0], n_atoms, rows, measure.label_key, chosen, scratch)
+                # With a table the densities of all atoms are there, each in its place.
+                if table is not None or measure.bounds[k] > lowest:
+                    mass = row_of(log_mass[0], n_active)
+                    if table is None:
+                        fill_log_density(prior, tile, row_of(params, k), mass, scratch)
+                    add_factors(measure, k, floor, groups, slices, mass)
+                    active[n_active] = k
+                    n_active += 1
+            choose_in_tile(log_mass[0], n_active, rows, measure.label_key, chosen, scratch)
             for t in range(min(TILE, stop - first)):
-                labels[first + t] = chosen[t]
+                labels[first + t] = active[chosen[t]]
         group_by_label(labels, np.arange(chunk, chunk_stop), ends, members)
         add_groups(prior, data, members, ends, stats)
 

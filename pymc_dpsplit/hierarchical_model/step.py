@@ -2,7 +2,7 @@
 
 import copy
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from pymc_dpsplit.hierarchical.iteration import advance_groups
 from pymc_dpsplit.hierarchical.parameters import draw_parameters_of
 from pymc_dpsplit.hierarchical.state import GroupedState, GroupedTarget, start_groups
 from pymc_dpsplit.hierarchical.tables import redraw_weights
+from pymc_dpsplit.hierarchical_model.continuation import LastDraws, continued_state
 from pymc_dpsplit.hierarchical_model.draw_statistics import stats_of, stats_types
 from pymc_dpsplit.hierarchical_model.groups import refuse_changed_groups
 from pymc_dpsplit.hierarchical_model.lookup import HierarchicalVariables, find_hierarchical
@@ -94,6 +95,8 @@ class HDPMixtureStep(BlockedStep):
     keep_labels : bool, optional
         Store the labels of every draw in ``sample_stats`` as ``{name}_labels``.  By default they
         are stored if those of a draw take no more than 256 KiB, up to 65,536 rows.
+    continues : mapping, optional
+        Given by `extend`: name of mixture to the last draws of a trace, from which chains go on.
 
     Notes
     -----
@@ -144,6 +147,7 @@ class HDPMixtureStep(BlockedStep):
         threads: int = 1,
         start_clusters: int | None = None,
         keep_labels: bool | None = None,
+        continues: Mapping[str, LastDraws] | None = None,
     ) -> None:
         del blocked
         model = model_of_context(model)
@@ -152,6 +156,7 @@ class HDPMixtureStep(BlockedStep):
         check_integer("threads", threads, 1)
         if start_clusters is not None:
             check_integer("start_clusters", start_clusters, 1)
+            _refuse_another_start(start_clusters, continues)
         self.mixture = owner_of(find_hierarchical(model), vars, model, *_KIND)
         refuse_changed_groups(self.mixture.groups, self.mixture.name, model)
         _refuse_dependents(self.mixture, model)
@@ -159,6 +164,7 @@ class HDPMixtureStep(BlockedStep):
         self.rng = get_random_generator(rng)
         self.iterations, self.attempts = iterations, attempts
         self.start_clusters = start_clusters
+        self.last_draws = None if continues is None else continues[self.mixture.name]
         point = model.initial_point() if initial_point is None else initial_point
         self._read_rows()
         self._compile(model, point, compile_kwargs or {})
@@ -235,7 +241,7 @@ class HDPMixtureStep(BlockedStep):
         began = time.perf_counter()
         self._complete(point)
         target, values = self._target_at(point)
-        state = self._state(target, int(point[self.mixture.value_names["n_clusters"]]))
+        state = self._state(target, point)
         if self.mixture.unobserved is not None:
             target, state, point = self._with_drawn_entries(target, values, state, point)
         state, tables, counts = advance_groups(
@@ -285,14 +291,17 @@ class HDPMixtureStep(BlockedStep):
         self._data = target.of_rows.data
         return target, state, {**point, name: entries}
 
-    def _state(self, target: GroupedTarget, n_given: int) -> GroupedState:
-        """State of the chain: that of the previous draw, or a new start.
+    def _state(self, target: GroupedTarget, point: dict[str, np.ndarray]) -> GroupedState:
+        """State of the chain: that of the previous draw, also of a trace, or a new start.
 
         The number of clusters of an initial point is 0, unless the user has given it.
         """
         if self.labels is not None:
             parts: Any = self.labels.copy(), self.stats, self.weights, self.log_rest
             return GroupedState(*parts)
+        if self.last_draws is not None:
+            return continued_state(self.mixture, self.last_draws, point, target)
+        n_given = int(point[self.mixture.value_names["n_clusters"]])
         n_rows = len(target.group_of_row)
         n_start = self.start_clusters or n_given or draw_n_start(self.rng, n_rows)
         return start_groups(target, min(n_start, n_rows), self.rng)
@@ -362,6 +371,14 @@ def _by_slices(kernel: str, n_rows: int) -> bool:
             f"{SLICES!r}."
         )
     return kernel == SLICES or (kernel == AUTO and n_rows > _MOST_COLLAPSED)
+
+
+def _refuse_another_start(start_clusters: int, continues: Mapping[str, LastDraws] | None) -> None:
+    if continues is not None:
+        raise ValueError(
+            f"start_clusters={start_clusters} is given, but a chain that goes on from a trace has "
+            "its clusters; leave it out."
+        )
 
 
 def _refuse_dependents(mixture: HierarchicalVariables, model: Model) -> None:

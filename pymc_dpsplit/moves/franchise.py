@@ -44,14 +44,15 @@ def draw_franchise(
     return tables, *draw_global_weights(rng, tables, gamma)
 
 
-def factor_of_alpha(lengths: np.ndarray, n_tables: int) -> LogFactor:
+def factor_of_alpha(lengths: np.ndarray, n_tables: float) -> LogFactor:
     """Return the log probability of all tables as a function of alpha, eq. (15.7).
 
     Parameters
     ----------
     lengths : ndarray of int64, shape (J,)
         Number of observations of each group.
-    n_tables : int
+    n_tables : float
+        Their number, or its mean.
 
     Returns
     -------

@@ -277,7 +277,7 @@ def redraw_measure(target, stats, rng, atoms, order=None):
 
 
 @jitted
-def break_remainder(target, rng, log_weights, log_rest, params, log_floor):
+def break_remainder(target, rng, log_weights, log_rest, params, log_floor, log_least=-math.inf):
     """Break sticks off the remainder until less than exp(log_floor) is left, eq. (2.1).
 
     Each stick is a share of what remains, Beta(1, alpha) for a Dirichlet process, see
@@ -292,6 +292,8 @@ def break_remainder(target, rng, log_weights, log_rest, params, log_floor):
         Log weight of the remainder.
     params : ndarray of float64, shape (K, P)
     log_floor : float
+    log_least : float, optional
+        Log weight below which a stick is broken but left out, and its parameters are not drawn.
 
     Returns
     -------
@@ -302,16 +304,20 @@ def break_remainder(target, rng, log_weights, log_rest, params, log_floor):
     """
     prior, law = target.prior, target.law
     n_clusters = log_weights.shape[0]
-    n_atoms = n_clusters
+    n_broken, n_atoms = 0, n_clusters
     empty = np.zeros(stats_size(prior))
     while log_rest >= log_floor:
-        refuse_heavy_tail(law, n_atoms - n_clusters)
-        if n_atoms == log_weights.shape[0]:
-            log_weights = lengthened(log_weights, n_atoms + 8)
-            params = with_more_rows(params, n_atoms + 8)
-        log_share, log_left = draw_stick(law, n_atoms, rng)
-        log_weights[n_atoms] = log_rest + log_share
-        draw_parameters(prior, empty, rng, params[n_atoms])
+        refuse_heavy_tail(law, n_broken)
+        log_share, log_left = draw_stick(law, n_clusters + n_broken, rng)
+        log_weight = log_rest + log_share
         log_rest += log_left
-        n_atoms += 1
+        n_broken += 1
+        if log_weight >= log_least:
+            if n_atoms == log_weights.shape[0]:
+                n_added = max(8, n_atoms // 2)
+                log_weights = lengthened(log_weights, n_added)
+                params = with_more_rows(params, n_added)
+            log_weights[n_atoms] = log_weight
+            draw_parameters(prior, empty, rng, params[n_atoms])
+            n_atoms += 1
     return log_weights[:n_atoms], params[:n_atoms], log_rest

@@ -34,6 +34,9 @@ FULL_BELOW = 1e-12
 # Maximum number of sticks of a sweep under a law with a discount.  The weight of the remainder
 # falls like a power of their number; from a discount of 0.4 on, millions may be needed.
 MOST_STICKS = 100_000
+# Floor of the slices under a positive discount, in observations: 1 up to N = 40^2, sqrt(N) / 40
+# from there on, at most 8; see docs/decisions/0052-slices-under-a-discount.md.
+_ROOT_AT_ONE, _MOST_AT_FLOOR = 40.0, 8.0
 # Typical number of sticks of a sweep up to which it breaks them, whatever the number of
 # observations, and from which it does not.
 _FEW_STICKS, _MANY_STICKS = 100, 5_000
@@ -304,6 +307,28 @@ def draw_stick(law, n_atoms, rng):
 
 
 @jitted
+def slice_floor(law, n_obs):
+    """Floor c of the slices, the weight from which an atom is in reach of all observations.
+
+    Any function of the law and of N alone is exact.  Under a discount many clusters have few
+    observations, and with many observations the time to evaluate all of these clusters for all of
+    them is what a sweep takes.
+
+    Parameters
+    ----------
+    law : PartitionLaw
+    n_obs : int
+
+    Returns
+    -------
+    float
+    """
+    if law.discount > 0.0:
+        return min(max(math.sqrt(n_obs) / _ROOT_AT_ONE, 1.0), _MOST_AT_FLOOR) / n_obs
+    return 1.0 / n_obs
+
+
+@jitted
 def breaks_sticks(law, n_obs):
     """Whether a sweep with sticks costs less than one with the remainder integrated out.
 
@@ -326,7 +351,7 @@ def typical_sticks(law, n_obs):
     """Approximate number of sticks of most sweeps under a positive discount, eq. (14.4).
 
     The remainder of the expected partition is tau + sigma E(K) in units of an observation, and the
-    lowest slice about 1 / N^2.
+    lowest slice about 1 / N^2, or higher where `slice_floor` is.
     """
     discount, strength = law.discount, law.strength
     rise = math.lgamma(strength + discount + n_obs) - math.lgamma(strength + n_obs)

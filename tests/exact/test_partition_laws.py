@@ -115,13 +115,19 @@ def statistics(target: sampler.Target, state: sampler.ChainState) -> list[float]
     ]
 
 
-def one_step(move: Move, law: PartitionLaw, rng: np.random.Generator) -> float:
+def one_step(
+    move: Move,
+    law: PartitionLaw,
+    rng: np.random.Generator,
+    n_obs: int = _N_FORWARD,
+    n_replicates: int = _REPLICATES,
+) -> float:
     """P-value that a step leaves the law of exact forward draws as it was."""
     component = component_of("Normal", 1)
     values = component.check(component.hyperparameters, 1)
     before, after = [], []
-    for _ in range(_REPLICATES):
-        labels = draw_partition(rng, law, _N_FORWARD)
+    for _ in range(n_replicates):
+        labels = draw_partition(rng, law, n_obs)
         parameters = component.draw_base(rng, values, int(labels.max()) + 1)
         rows = component.draw_rows(rng, parameters, labels)[:, None]
         target = target_of(component, rows, 1.0)._replace(law=law)

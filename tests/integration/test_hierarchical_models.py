@@ -245,12 +245,8 @@ def test_memberships_of_new_rows(sampled):
 
 def test_readers_without_a_law_refuse(sampled):
     model, idata = sampled
-    with pytest.raises(ValueError, match="x is an HDPMixture, whose rows of one group have no"):
-        dps.loo_groups(idata, model=model)
-    with pytest.raises(ValueError, match="x is an HDPMixture, whose chains cannot go on from a"):
-        dps.extend(idata, model)
-    with pytest.raises(ValueError, match="x is an HDPMixture, which find_map does not take"):
-        dps.find_map(model)
+    with pytest.raises(ValueError, match="x is an HDPMixture, which smc does not take; sample"):
+        dps.smc(model)
     with pytest.raises(ValueError, match=r"x: pm\.compute_log_likelihood needs the density"):
         pm.compute_log_likelihood(idata, model=model)
     with pytest.raises(ValueError, match="new is not given; give rows to predict"):
@@ -261,6 +257,42 @@ def test_readers_without_a_law_refuse(sampled):
     without["sample_stats"] = type(idata)(idata.sample_stats.to_dataset().drop_vars("x_labels"))
     with pytest.raises(ValueError, match="idata holds no x_labels, and those of rows in groups"):
         dps.sample_labels(without, model=model)
+
+
+def test_chains_go_on_from_the_labels_of_the_trace(sampled):
+    model, idata = sampled
+    quiet = {"progressbar": False, "compute_convergence_checks": False, "cores": 1}
+    found = dps.extend(idata, model, draws=5, tune=4, random_seed=1, **quiet)
+    assert found.posterior["x_weights"].shape[:2] == (2, 45)
+    assert found.sample_stats["x_labels"].shape == (2, 45, 6)
+    again = dps.extend(found, model, draws=2, tune=0, random_seed=1, hdp={"attempts": 1}, **quiet)
+    assert dict(again.posterior["x_mu"].sizes)["draw"] == 47
+    with pytest.raises(ValueError, match="start_clusters=2 is given, but a chain that goes on"):
+        dps.extend(idata, model, hdp={"start_clusters": 2}, **quiet)
+    without = idata.copy()
+    without["sample_stats"] = type(idata)(idata.sample_stats.to_dataset().drop_vars("x_labels"))
+    with pytest.raises(ValueError, match="idata holds no x_labels, on which"):
+        dps.extend(without, model, **quiet)
+    moved = idata.copy()
+    held = idata.constant_data.to_dataset()
+    moved["constant_data"] = type(idata)(held.assign(x_groups=held["x_groups"] * 0))
+    with pytest.raises(ValueError, match="x has other groups in idata than in the model; give"):
+        dps.extend(moved, model, **quiet)
+    other = idata.copy()
+    stats = idata.sample_stats.to_dataset()
+    other["sample_stats"] = type(idata)(stats.assign(x_labels=stats["x_labels"] * 0))
+    if (idata.posterior["x_n_clusters"][:, -1] > 1).any():
+        with pytest.raises(ValueError, match="x_labels has other clusters than x_n_clusters"):
+            dps.extend(other, model, **quiet)
+
+
+@pytest.mark.filterwarnings("ignore:Estimated shape parameter")  # 80 draws
+def test_groups_are_left_out(sampled):
+    model, idata = sampled
+    found = dps.loo_groups(idata, model=model, random_seed=1)
+    assert found.elpd_i.dims == ("patient",)
+    assert list(found.elpd_i["patient"].to_numpy()) == ["a", "b", "c"]
+    assert np.isfinite(found.elpd_i).all()
 
 
 PARTITION = [0, 1, 0, 0, 1, 1]

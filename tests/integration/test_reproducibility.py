@@ -90,9 +90,9 @@ def test_draws_do_not_depend_on_cores_with_the_collapsed_kernel(small):
     assert differences(one, two) == []
 
 
-@pytest.mark.parametrize("n_obs", [40, MANY])
-def test_draws_do_not_depend_on_threads(n_obs):
-    model = model_of(n_obs, alpha=1.0)
+@pytest.mark.parametrize(("n_obs", "alpha"), [(40, 1.0), (MANY, 1.0), (MANY, None)])
+def test_draws_do_not_depend_on_threads(n_obs, alpha):
+    model = model_of(n_obs, alpha)
     one, two, four = (sampled(model, dpsplit={"threads": n}) for n in (1, 2, 4))
     assert differences(one, two) == []
     assert differences(one, four) == []

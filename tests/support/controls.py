@@ -51,13 +51,18 @@ from pymc_dpsplit.samplers.two_sides import decide_by_ratio, fill_sides, sides_t
 from tests.support.moves import Move, sweep
 
 
-def assign(target, labels, rng, log_weights, params, slice_bounds, order=None):
+def assign(
+    target, labels, rng, log_weights, params, slice_bounds, order=None, floor=None, slice_key=None
+):
     """Draw labels given atoms and the ends of their slices; return the new statistics."""
     prior, data = target.prior, target.data
+    floor = 1.0 / len(labels) if floor is None else floor
     strip_stats = new_strip_stats(prior, len(labels), len(slice_bounds))
-    keys = np.uint64(draw_key(rng)), np.uint64(draw_key(rng))
-    weighed = weigh(prior, log_weights, params, 1.0 / len(labels))
-    reach = Reach(slice_bounds, np.argsort(log_weights) if order is None else order)
+    slice_key = draw_key(rng) if slice_key is None else slice_key
+    keys = np.uint64(slice_key), np.uint64(draw_key(rng))
+    weighed = weigh(prior, log_weights, params, floor)
+    order = np.argsort(log_weights) if order is None else order
+    reach = Reach(slice_bounds, order, floor, by_slice=False)
     assign_strips(prior, data, labels, weighed, reach, None, *keys, strip_stats, new_counter())
     totals, renumbered = total_strips(strip_stats)
     renumber(labels, renumbered, new_counter())
@@ -88,10 +93,10 @@ def _by_number(target, labels, stats, rng):
     log_weights, params, _ = break_remainder(
         target, rng, log_weights, log_rest, params, np.log(1e-6 / len(labels))
     )
-    slice_bounds = slice_bounds_of(log_weights, 1.0 / len(labels))
-    return assign(
-        target, labels, rng, log_weights, params, slice_bounds, np.arange(len(slice_bounds))
-    )
+    # A floor below all weights: slices exclude no atom, so that the order alone is wrong.
+    floor = 1e-9 / len(labels)
+    slice_bounds, order = np.full(len(log_weights), floor), np.arange(len(log_weights))
+    return assign(target, labels, rng, log_weights, params, slice_bounds, order, floor)
 
 
 def _uncompensated(target, labels, stats, rng):

@@ -80,6 +80,7 @@ def exact_grouped_trace(
     found: dict[str, Any] = {
         "x_n_clusters": np.empty(shape, int),
         "x_new_weight": np.empty(shape),
+        "x_n_tables": np.empty(shape, int),
         "x_weights": np.zeros((*shape, n_obs)),
     }
     own = np.empty((*shape, n_obs), int)
@@ -89,6 +90,7 @@ def exact_grouped_trace(
         order = np.argsort(-np.array(weights), kind="stable")
         own[place] = np.argsort(order)[every[partition]]
         found["x_n_clusters"][place] = len(order)
+        found["x_n_tables"][place] = tables.sum()
         found["x_weights"][place][: len(order)] = np.array(weights)[order]
         found["x_new_weight"][place] = rest
         for row in range(len(order)):
@@ -97,7 +99,8 @@ def exact_grouped_trace(
                 found.setdefault(f"x_{key}", empty)[place][row] = value[0]
     stats = {"x_labels": own, "x_alpha": np.full(shape, alpha)}
     held = {"x_groups": groups, "x_group_sizes": np.bincount(groups)}
-    names = [key for key in found if key not in ("x_n_clusters", "x_new_weight")]
+    scalars = "x_n_clusters", "x_new_weight", "x_n_tables"
+    names = [key for key in found if key not in scalars]
     dims = {key: ["x_cluster"] for key in names}
     dims |= {"x_labels": ["x_dim_0"], "x_groups": ["x_dim_0"], "x_group_sizes": ["x_group"]}
     parts = {"posterior": found, "sample_stats": stats, "constant_data": held}

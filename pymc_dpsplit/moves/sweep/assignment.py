@@ -4,17 +4,18 @@ Given the random measure G = sum_k pi_k delta(theta_k), observation i has a slic
 u_i ~ U(0, g(pi_{z_i})), where g(t) = min(t, c).  Its new label is k with probability proportional
 to pi_k / g(pi_k) f(x_i; theta_k) over the atoms with g(pi_k) > u_i, eq. (2.2)-(2.3).  An atom of
 weight below every u_i cannot be chosen, so finitely many sticks suffice and nothing is truncated.
-The floor c = 1 / N does not depend on the state.  Atoms of weight c or more are never excluded,
-so the sweep is the full Gibbs sweep plus births and deaths of small clusters.
+The floor c is a function of N and the law of the partition alone, see `slice_floor`.  Atoms of
+weight c or more are never excluded, so the sweep is the full Gibbs sweep plus births and deaths of
+small clusters.
 """
 
 import math
 
 import numpy as np
 
-from pymc_dpsplit.components.base import add_groups, load_tile, stats_size
+from pymc_dpsplit.components.base import stats_size
 from pymc_dpsplit.components.nonconjugate.compiled_prior import keep_parameters
-from pymc_dpsplit.components.optional import begin_tile, find_table
+from pymc_dpsplit.components.optional import find_table
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.random import draw_key, hash_uniform
 from pymc_dpsplit.kernels.sharing import take_next
@@ -27,23 +28,16 @@ from pymc_dpsplit.moves.measure import (
     occupied_atoms,
     redraw_measure,
 )
+from pymc_dpsplit.moves.partition_law import slice_floor
 from pymc_dpsplit.moves.sweep.by_table import assign_by_table, gather_shares, new_stats
 from pymc_dpsplit.moves.sweep.density import add_log_factors
 from pymc_dpsplit.moves.sweep.pruning import assign_pruned, plan_pruning
-from pymc_dpsplit.moves.sweep.tile_labels import (
-    Reach,
-    choose_again,
-    fill_active,
-    fill_own,
-    fill_slices,
-    group_by_label,
-    smallest,
-)
+from pymc_dpsplit.moves.sweep.tile_labels import Reach, smallest
+from pymc_dpsplit.moves.sweep.unpruned import assign_unpruned
+from pymc_dpsplit.moves.sweep.visits import saves_by_slice
 
 _MOST_STRIPS = 16
 _LEAST_STRIP = 4096
-# Observations sorted by label at a time, so that the statistics of a cluster are loaded once.
-_CHUNK = 1024
 
 
 @jitted
@@ -165,7 +159,7 @@ def begin_sweep(target, labels, stats, rng, atoms):
     """
     order = cluster_order(labels, stats)
     log_weights, log_rest, params = redraw_measure(target, stats, rng, atoms, order)
-    slice_bounds = slice_bounds_of(log_weights, 1.0 / labels.shape[0])
+    slice_bounds = slice_bounds_of(log_weights, slice_floor(target.law, labels.shape[0]))
     return log_weights, log_rest, params, slice_bounds, draw_key(rng), draw_key(rng)
 
 
@@ -186,43 +180,22 @@ def complete_atoms(target, rng, log_weights, log_rest, params, lowest):
     Returns
     -------
     log_weights : ndarray of float64, shape (A,)
-        Log weights of the occupied atoms and the new sticks.
+        Log weights of the occupied atoms and of the new sticks, those in reach at least.
     params : ndarray of float64, shape (A, P)
         Parameters with log weights added, see `weigh`.
     reach : Reach
     """
-    floor = 1.0 / target.data.shape[0]
+    floor = slice_floor(target.law, target.data.shape[0])
+    log_lowest = math.log(lowest)
+    # Under a discount most sticks are lighter than every slice.
+    log_least = log_lowest if target.law.discount > 0.0 else -math.inf
     log_weights, params, _ = break_remainder(
-        target, rng, log_weights, log_rest, params, math.log(lowest)
+        target, rng, log_weights, log_rest, params, log_lowest, log_least
     )
-    reach = Reach(slice_bounds_of(log_weights, floor), ascending(log_weights))
+    slice_bounds = slice_bounds_of(log_weights, floor)
+    by_slice = saves_by_slice(slice_bounds, floor)
+    reach = Reach(slice_bounds, ascending(log_weights), floor, by_slice)
     return log_weights, weigh(target.prior, log_weights, params, floor), reach
-
-
-@jitted
-def _assign_strip(prior, data, labels, start, stop, params, reach, slice_key, label_key, stats):
-    n_atoms = reach.slice_bounds.shape[0]
-    floor = 1.0 / labels.shape[0]
-    rows, chosen, active = new_rows(), new_rows(), np.empty(n_atoms, np.int64)
-    members, bounds = np.empty(_CHUNK, np.int64), np.empty(n_atoms + 1, np.int64)
-    tile, log_mass = begin_tile(prior, data), new_scratch(n_atoms).reshape(n_atoms, TILE)
-    scratch, slices = new_scratch(4), new_scratch(1)
-    own, position = new_rows(), np.empty(n_atoms, np.int64)
-    for chunk in range(start, stop, _CHUNK):
-        chunk_stop = min(stop, chunk + _CHUNK)
-        for first in range(chunk, chunk_stop, TILE):
-            fill_range(rows, first, stop)
-            load_tile(prior, data, rows, tile)
-            lowest = fill_slices(rows, labels, reach.slice_bounds, slice_key, slices)
-            n_active = fill_active(
-                prior, tile, params, reach, floor, slices, lowest, active, log_mass, scratch
-            )
-            fill_own(rows, labels, active, n_active, position, own)
-            choose_again(log_mass, n_active, rows, label_key, own, chosen, scratch)
-            for t in range(min(TILE, stop - first)):
-                labels[first + t] = active[chosen[t]]
-        group_by_label(labels, np.arange(chunk, chunk_stop), bounds, members)
-        add_groups(prior, data, members, bounds, stats)
 
 
 @jitted
@@ -231,7 +204,9 @@ def _assign_either(
 ):
     """Redraw the labels of a strip, with pruning if it pays, otherwise with all atoms."""
     if pruning is None or pruning.bounds.shape[0] == 0:
-        _assign_strip(prior, data, labels, start, stop, params, reach, slice_key, label_key, stats)
+        assign_unpruned(
+            prior, data, labels, start, stop, params, reach, slice_key, label_key, stats
+        )
     else:
         assign_pruned(
             prior, data, labels, start, stop, params, reach, pruning, slice_key, label_key, stats

@@ -13,26 +13,32 @@ from pymc_dpsplit.kernels.sharing import take_next
 from pymc_dpsplit.kernels.tiles import TILE, fill_range, new_rows, new_scratch
 from pymc_dpsplit.kernels.views import row_of
 from pymc_dpsplit.moves.sweep.all_atoms import new_masses
-from pymc_dpsplit.moves.sweep.tile_labels import choose_again, fill_own, fill_slices
+from pymc_dpsplit.moves.sweep.tile_labels import (
+    choose_again,
+    fill_own,
+    fill_slices,
+    first_in_reach,
+)
 
 # Observations evaluated against one block of the table before the next block is loaded.
 _CHUNK = 2048
 
 
 @jitted
-def _take_reachable(log_mass, reach, floor, slices, lowest, active, taken):
+def _take_reachable(log_mass, reach, slices, lowest, active, taken):
     """Copy the log masses of the atoms in reach of a tile to `taken`; return their number.
 
     The indices of these atoms are written into `active`.
     """
-    n_active, slice_bounds = 0, reach.slice_bounds
-    for k in reach.order:
-        if slice_bounds[k] > lowest:
-            for t in range(TILE):
-                is_reached = slice_bounds[k] >= floor or slices[t] < slice_bounds[k]
-                taken[n_active, t] = log_mass[k, t] if is_reached else -np.inf
-            active[n_active] = k
-            n_active += 1
+    slice_bounds, order, floor = reach.slice_bounds, reach.order, reach.floor
+    first = first_in_reach(slice_bounds, order, lowest)
+    n_active = order.shape[0] - first
+    for a in range(n_active):
+        k = order[first + a]
+        for t in range(TILE):
+            is_reached = slice_bounds[k] >= floor or slices[t] < slice_bounds[k]
+            taken[a, t] = log_mass[k, t] if is_reached else -np.inf
+        active[a] = k
     return n_active
 
 
@@ -54,7 +60,6 @@ def assign_by_table(prior, data, labels, start, stop, table, reach, slice_key, l
     sizes : ndarray of float64, shape (A, 1)
         Added to.
     """
-    floor = 1.0 / labels.shape[0]
     rows, chosen = new_rows(), new_rows()
     n_atoms = reach.slice_bounds.shape[0]
     own, active, position = new_rows(), np.empty(n_atoms, np.int64), np.empty(n_atoms, np.int64)
@@ -68,7 +73,7 @@ def assign_by_table(prior, data, labels, start, stop, table, reach, slice_key, l
             mass = log_mass[(first - chunk) // TILE]
             fill_range(rows, first, chunk_stop)
             lowest = fill_slices(rows, labels, reach.slice_bounds, slice_key, slices)
-            n_active = _take_reachable(mass, reach, floor, slices, lowest, active, taken)
+            n_active = _take_reachable(mass, reach, slices, lowest, active, taken)
             fill_own(rows, labels, active, n_active, position, own)
             choose_again(taken, n_active, rows, label_key, own, chosen, scratch)
             for t in range(min(TILE, chunk_stop - first)):

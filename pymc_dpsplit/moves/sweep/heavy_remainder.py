@@ -80,7 +80,7 @@ def log_shared(law, n_atoms):
 
 @jitted
 def log_bound_for_two(prior, data, log_density, log_left_out):
-    """Log of the largest weight of a remainder whose atoms hardly two observations share, eq. (5.2).
+    """Log of the largest remainder of which two observations hardly share an atom, eq. (5.2).
 
     By the inequality of Cauchy and Schwarz the joint marginal of two observations is at most the
     geometric mean of those of two copies of each.

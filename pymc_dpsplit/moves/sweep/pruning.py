@@ -32,6 +32,7 @@ from pymc_dpsplit.moves.sweep.tile_labels import (
     fill_own,
     fill_slices,
     fill_targets,
+    first_in_reach,
     group_by_label,
 )
 
@@ -154,7 +155,6 @@ def _fill_kept(
     own,
     params,
     reach,
-    floor,
     slices,
     lowest,
     pruning,
@@ -165,7 +165,7 @@ def _fill_kept(
     scratch,
 ):
     """Write the log masses of the atoms kept for a tile; return how many are kept and dropped."""
-    log_small, slice_bounds = pruning.log_small, reach.slice_bounds
+    log_small, slice_bounds, order = pruning.log_small, reach.slice_bounds, reach.order
     n_near = slice_bounds.shape[0]
     while slice_bounds[n_near - 1] <= lowest:
         n_near -= 1
@@ -173,28 +173,28 @@ def _fill_kept(
     near = part_of(excess, 0, (n_near + 3) // 4 * 4)
     fill_excess(prior, tile, row_of(pruning.bounds, own), reference, near)
     n_kept, n_dropped = 0, 0
-    for k in reach.order:
-        if slice_bounds[k] > lowest:
-            if k != own and excess[k] < log_small:
-                n_dropped += 1
+    for a in range(first_in_reach(slice_bounds, order, lowest), order.shape[0]):
+        k = order[a]
+        if k != own and excess[k] < log_small:
+            n_dropped += 1
+        else:
+            mass = row_of(log_mass, n_kept)
+            if k == own:
+                for t in range(TILE):
+                    mass[t] = reference[t]
             else:
-                mass = row_of(log_mass, n_kept)
-                if k == own:
-                    for t in range(TILE):
-                        mass[t] = reference[t]
-                else:
-                    fill_mass(
-                        prior,
-                        tile,
-                        row_of(params, k),
-                        slice_bounds[k],
-                        floor,
-                        slices,
-                        mass,
-                        scratch,
-                    )
-                active[n_kept] = k
-                n_kept += 1
+                fill_mass(
+                    prior,
+                    tile,
+                    row_of(params, k),
+                    slice_bounds[k],
+                    reach.floor,
+                    slices,
+                    mass,
+                    scratch,
+                )
+            active[n_kept] = k
+            n_kept += 1
     return n_kept, n_dropped
 
 
@@ -226,7 +226,6 @@ def _assign_group(
 
     Decided observations move to the front of `group`, undecided ones to `room.undecided`.
     """
-    floor = 1.0 / labels.shape[0]
     n_decided = 0
     for first in range(0, group.shape[0], TILE):
         fill_members(room.rows, group, first)
@@ -238,7 +237,6 @@ def _assign_group(
             own,
             params,
             reach,
-            floor,
             room.slices,
             lowest,
             pruning,
@@ -293,7 +291,6 @@ def _keep_decided(labels, rows, n_rows, chosen, active, decided, n_decided, unde
 def _redo(prior, data, labels, redone, params, reach, slice_key, label_key, room):
     """Redraw the labels of the observations `redone` with all atoms."""
     rows, chosen, active = room.rows, room.chosen, room.active
-    floor = 1.0 / labels.shape[0]
     for first in range(0, redone.shape[0], TILE):
         fill_members(rows, redone, first)
         load_tile(prior, data, rows, room.tile)
@@ -303,7 +300,6 @@ def _redo(prior, data, labels, redone, params, reach, slice_key, label_key, room
             room.tile,
             params,
             reach,
-            floor,
             room.slices,
             lowest,
             active,

@@ -16,18 +16,25 @@ from pymc_dpsplit.kernels.views import part_of, row_of
 
 
 class Reach(NamedTuple):
-    """Ends of the slices of the atoms, and the order in which their masses are accumulated.
+    """Ends of the slices of the atoms, and the orders in which atoms and observations are taken.
 
     Attributes
     ----------
     slice_bounds : ndarray of float64, shape (A,)
         Upper end g(pi_k) of the slices of each atom.
     order : ndarray of int64, shape (A,)
-        Atoms by weight.  Atom numbers would not do: they depend on the labels, see eq. (2.8).
+        Atoms by ascending weight, in which masses are accumulated.  Atom numbers would not do: they
+        depend on the labels, see eq. (2.8).
+    floor : float
+        The floor c of the slices; an atom that heavy is in reach of every observation.
+    by_slice : bool
+        Whether observations with similar slices share a tile, see `moves.sweep.visits`.
     """
 
     slice_bounds: np.ndarray
     order: np.ndarray
+    floor: float
+    by_slice: bool
 
 
 # Probability of a draw independent of the present label.  Without it, observations that two
@@ -105,7 +112,32 @@ def fill_mass(prior, tile, atom, cap, floor, slices, mass, scratch):
 
 
 @jitted_copied
-def fill_active(prior, tile, params, reach, floor, slices, lowest, active, log_mass, scratch):
+def first_in_reach(slice_bounds, order, lowest):
+    """Position in `order` from which on atoms have slices that end above `lowest`.
+
+    Parameters
+    ----------
+    slice_bounds : ndarray of float64, shape (A,)
+    order : ndarray of int64, shape (A,)
+        Atoms by ascending weight.
+    lowest : float
+
+    Returns
+    -------
+    int
+    """
+    first, stop = 0, order.shape[0]
+    while first < stop:
+        middle = (first + stop) // 2
+        if slice_bounds[order[middle]] > lowest:
+            stop = middle
+        else:
+            first = middle + 1
+    return first
+
+
+@jitted_copied
+def fill_active(prior, tile, params, reach, slices, lowest, active, log_mass, scratch):
     """Write the log masses of the atoms in reach of a tile and return their number.
 
     Parameters
@@ -115,8 +147,6 @@ def fill_active(prior, tile, params, reach, floor, slices, lowest, active, log_m
         Observations of the tile, see `load_tile`.
     params : ndarray of float64, shape (A, P)
     reach : Reach
-    floor : float
-        The floor c, largest value of `reach.slice_bounds`.
     slices : ndarray of float64, shape (TILE,)
     lowest : float
         The smallest of `slices`.
@@ -130,13 +160,14 @@ def fill_active(prior, tile, params, reach, floor, slices, lowest, active, log_m
     -------
     int
     """
-    n_active, slice_bounds = 0, reach.slice_bounds
-    for k in reach.order:
-        if slice_bounds[k] > lowest:
-            mass = row_of(log_mass, n_active)
-            fill_mass(prior, tile, row_of(params, k), slice_bounds[k], floor, slices, mass, scratch)
-            active[n_active] = k
-            n_active += 1
+    # Not within the loop: references to arrays of a NamedTuple are counted, see `kernels.jit`.
+    slice_bounds, order, floor = reach.slice_bounds, reach.order, reach.floor
+    first = first_in_reach(slice_bounds, order, lowest)
+    n_active = order.shape[0] - first
+    for a in range(n_active):
+        k, mass = order[first + a], row_of(log_mass, a)
+        fill_mass(prior, tile, row_of(params, k), slice_bounds[k], floor, slices, mass, scratch)
+        active[a] = k
     return n_active
 
 

@@ -12,7 +12,7 @@ from pymc.stats.convergence import log_warnings
 
 from pymc_dpsplit.components.arguments import check_integer, generator_of, shown
 from pymc_dpsplit.posterior.extension.joined import joined
-from pymc_dpsplit.posterior.extension.last_draws import last_draws
+from pymc_dpsplit.posterior.extension.last_draws import last_draws, last_draws_in_groups
 from pymc_dpsplit.posterior.trace.groups import find_group, group_of
 from pymc_dpsplit.variables import find_mixtures, is_owned, model_of_context
 
@@ -46,8 +46,9 @@ def extend(
     """Continue the chains of a trace, and return it with their new draws.
 
     Each chain goes on from its last draw, without a `Checkpoint`.  Variables have the values of
-    that draw.  The partition is not in the trace, unless labels are variables of the model: labels
-    are drawn from their exact conditional distribution given the recorded weights and parameters
+    that draw.  The partition is not in the trace, unless labels are variables of the model, or of
+    rows in groups (`HDPMixture`), whose recorded labels a chain goes on from: other labels are
+    drawn from their exact conditional distribution given the recorded weights and parameters
     [1]_.  So if the last draw follows the posterior, the state from which the chain goes on does.
     What the steps learn in tuning, such as the step size and the mass matrix of NUTS, is not in
     the trace either, and is learnt anew in `tune` draws, which are discarded.
@@ -69,8 +70,8 @@ def extend(
     compute_convergence_checks : bool
         Whether to check convergence, of old and new draws together.
     **kwargs
-        Other arguments of ``pm.sample``, for instance ``cores`` and ``dpsplit``.  Options of the
-        steps are not in the trace, except whether labels were kept: repeat them.
+        Other arguments of ``pm.sample``, for instance ``cores``, ``dpsplit`` and ``hdp``.  Options
+        of the steps are not in the trace, except whether labels were kept: repeat them.
 
     Returns
     -------
@@ -83,7 +84,8 @@ def extend(
     ------
     ValueError
         If there is no model or it has no mixture; if the trace is of another model or other data;
-        if it lacks a free variable, all clusters of a last draw, or draws between those it holds.
+        if it lacks a free variable, all clusters of a last draw, draws between those it holds, or
+        the labels of an `HDPMixture`.
 
     Notes
     -----
@@ -127,7 +129,7 @@ def extend(
         var_names=[str(name) for name in posterior.data_vars],
         progressbar=progressbar,
         compute_convergence_checks=False,
-        **{**kwargs, "dpsplit": _options(kwargs.get("dpsplit", {}), idata, model)},
+        **{**kwargs, **_options(kwargs, idata, model)},
     )
     extended, left_out = joined(idata, more)
     if not kwargs.get("quiet"):
@@ -146,14 +148,22 @@ def _refuse_own(kwargs: dict[str, Any]) -> None:
             )
 
 
-def _options(given: Any, idata: xr.DataTree, model: Model) -> Any:
-    """Add what the trace tells to the options of the step of mixtures."""
-    if not isinstance(given, dict):
-        return given  # which the step refuses
+def _options(given: dict[str, Any], idata: xr.DataTree, model: Model) -> dict[str, Any]:
+    """Add what the trace tells to the options of the steps of mixtures."""
     stats = find_group(idata, "sample_stats")
+    options: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
     names = [f"{name}_labels" for name in find_mixtures(model)]
-    has_labels = stats is not None and any(name in stats for name in names)
-    return {"keep_labels": has_labels, **given, "continues": True}
+    if names:
+        has_labels = stats is not None and any(name in stats for name in names)
+        options["dpsplit"] = {"keep_labels": has_labels}, {"continues": True}
+    if last := last_draws_in_groups(idata, model):
+        options["hdp"] = {"keep_labels": True}, {"continues": last}
+    # What is no dict is refused by the step.
+    return {
+        key: {**first, **given.get(key, {}), **final} if isinstance(given.get(key, {}), dict)
+        else given[key]
+        for key, (first, final) in options.items()
+    }  # fmt: skip
 
 
 def _what_was_done(n_chains: int, tune: int, left_out: list[str], model: Model) -> str:

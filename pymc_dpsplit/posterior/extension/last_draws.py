@@ -6,6 +6,7 @@ from pymc.model import Model
 from pytensor.compile.sharedvalue import SharedVariable
 
 from pymc_dpsplit.data.blocks import blocks_of
+from pymc_dpsplit.hierarchical_model.continuation import LastDraws
 from pymc_dpsplit.hierarchical_model.lookup import find_hierarchical
 from pymc_dpsplit.posterior.trace.declared import as_variable, kept_rows
 from pymc_dpsplit.posterior.trace.draws import draws_of
@@ -13,6 +14,7 @@ from pymc_dpsplit.posterior.trace.groups import find_group, find_labels, group_o
 from pymc_dpsplit.posterior.trace.labels import refuse_other_data, refuse_too_many_atoms
 from pymc_dpsplit.posterior.trace.places import all_places
 from pymc_dpsplit.posterior.trace.recorded import counts_of
+from pymc_dpsplit.posterior.trace.rows_in_groups import rows_in_groups
 from pymc_dpsplit.variables import MixtureVariables, find_mixtures
 from pymc_dpsplit.variables.observed import values_of
 
@@ -37,13 +39,8 @@ def last_draws(idata: xr.DataTree, model: Model) -> list[dict[str, np.ndarray]]:
         those that it holds, or does not hold all clusters of a last draw.
     """
     mixtures = find_mixtures(model)
-    grouped = sorted(find_hierarchical(model))
-    if grouped:
-        raise ValueError(
-            f"{grouped[0]} is an HDPMixture, whose chains cannot go on from a trace; sample with "
-            "step=dps.Checkpoint(folder), which can, or anew with more draws."
-        )
-    if not mixtures:
+    grouped = find_hierarchical(model)
+    if not mixtures and not grouped:
         raise ValueError(
             "model has no mixture, and only those with one can be extended; give the model of a "
             "DPMixture with which idata was sampled."
@@ -58,15 +55,55 @@ def last_draws(idata: xr.DataTree, model: Model) -> list[dict[str, np.ndarray]]:
         _refuse_dropped(last, mixture)
         for draw in draws_of(last, mixture, model, all_places(last)):
             refuse_too_many_atoms(draw.law, "sample anew, with more draws")
+    for of_rows in grouped.values():
+        refuse_other_data(idata, of_rows.as_mixture)
+        _refuse_dropped(last, of_rows.as_mixture)
     columns = {str(rv.name): as_variable(last[rv.name], model)[:, 0] for rv in model.free_RVs}
-    for mixture in mixtures.values():
+    for name in (*mixtures, *grouped):
         # A weight that underflowed has no logarithm.
-        rest = columns[f"{mixture.name}_new_weight"]
+        rest = columns[f"{name}_new_weight"]
         np.maximum(rest, np.finfo(np.float64).tiny, out=rest)
     return [
         {name: np.asarray(column[chain]) for name, column in columns.items()}
         for chain in range(posterior.sizes["chain"])
     ]
+
+
+def last_draws_in_groups(idata: xr.DataTree, model: Model) -> dict[str, LastDraws]:
+    """Return weights and labels of the last draws of all hierarchical mixtures.
+
+    Parameters
+    ----------
+    idata : DataTree
+    model : pymc.Model
+
+    Returns
+    -------
+    dict
+        Name of mixture to `LastDraws`.
+
+    Raises
+    ------
+    ValueError
+        If the trace lacks labels, or groups are not those of the model.
+    """
+    posterior, found = group_of(idata, "posterior"), {}
+    for name, mixture in find_hierarchical(model).items():
+        rows = rows_in_groups(idata, name)
+        if not np.array_equal(rows.group_of_row, mixture.groups.group_of_row):
+            raise ValueError(
+                f"{name} has other groups in idata than in the model; give the model with the "
+                "groups with which idata was sampled."
+            )
+        labels = rows.labels[:, -1]
+        if (labels.max(axis=1) + 1 != counts_of(posterior, name).to_numpy()[:, -1]).any():
+            raise ValueError(
+                f"{name}_labels has other clusters than {name}_n_clusters in idata; give the trace "
+                "as pm.sample returned it."
+            )
+        weights = posterior[f"{name}_weights"].transpose("chain", "draw", ...).to_numpy()
+        found[name] = LastDraws(weights[:, -1], labels)
+    return found
 
 
 def _refuse_other_variables(posterior: xr.Dataset, model: Model) -> None:

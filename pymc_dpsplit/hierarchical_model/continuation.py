@@ -1,0 +1,57 @@
+"""State of a chain that goes on from a draw of a trace."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from pymc_dpsplit.hierarchical.state import GroupedState, GroupedTarget, resume_groups
+from pymc_dpsplit.hierarchical_model.lookup import HierarchicalVariables
+
+
+class LastDraws(NamedTuple):
+    """What a trace records of the last draws of a hierarchical mixture.
+
+    Attributes
+    ----------
+    weights : ndarray of float64, shape (C, L)
+        Global weights of each chain.
+    labels : ndarray of int, shape (C, N)
+        Labels of the rows, which refer to them.
+    """
+
+    weights: np.ndarray
+    labels: np.ndarray
+
+
+def continued_state(
+    mixture: HierarchicalVariables,
+    last: LastDraws,
+    point: Mapping[str, np.ndarray],
+    target: GroupedTarget,
+) -> GroupedState:
+    """Return the state of the chain whose last draw has the weights of a point.
+
+    A step is not told which chain it runs.  Weights are continuous, and only the step of their own
+    mixture changes them, so that they tell chains apart; they may have been stored with fewer
+    digits.
+
+    Parameters
+    ----------
+    mixture : HierarchicalVariables
+    last : LastDraws
+    point : mapping
+        Values of all variables.
+    target : GroupedTarget
+        At the point.
+
+    Returns
+    -------
+    GroupedState
+    """
+    weights = point[mixture.value_names["weights"]]
+    chain = int(np.argmin(np.abs(last.weights - weights).sum(axis=1)))
+    state = resume_groups(target, last.labels[chain].astype(np.int32))
+    # A point holds the logarithm of the weight of the remainder.
+    log_rest = float(point[mixture.value_names["new_weight"]])
+    return state._replace(weights=weights[: len(state.weights)].copy(), log_rest=log_rest)
