@@ -7,6 +7,7 @@ turns.  `python -m benchmarks.topics` prints a short version.
 import os
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -94,7 +95,7 @@ def _rates(split: Split, n_topics: int, seed: int, effort: Effort) -> dict[str, 
     taken: dict[str, list[float]] = {name: [] for name in systems}
     for _ in range(effort.turns):
         for name, system in systems.items():
-            taken[name].append(_seconds_of(lambda of=system: of.advance(effort.n_sweeps)))
+            taken[name].append(_seconds_of(partial(system.advance, effort.n_sweeps)))
     work = 1e-6 * split.n_tokens * effort.n_sweeps
     return {name: work / float(np.median(seconds)) for name, seconds in taken.items()}
 
@@ -133,7 +134,7 @@ def _curve(split: Split, text: Text, seed: int, effort: Effort) -> dict[str, lis
         # The one that has used least goes on, so that all see the same machine.
         while min(used.values()) < seconds:
             name = min(used, key=lambda of: used[of])
-            used[name] += _seconds_of(lambda of=systems[name]: of.advance(1))
+            used[name] += _seconds_of(partial(systems[name].advance, 1))
         for name, system in systems.items():
             law = law_of_tokens(system.tokens(), split.rows.shape[1])
             found[name].append(perplexity(split.halves, *law))

@@ -152,8 +152,8 @@ def diagnose(
     between partitions of one chain [1]_.  It excludes parameters of single clusters, because their
     R-hat depends on the numbering of clusters.
 
-    Of an `HDPTopics` it judges the scalars of the posterior, the entropy of the sizes of topics, the
-    largest share and the log joint density.
+    Of an `HDPTopics` it judges the scalars of the posterior, the entropy of the sizes of topics,
+    the largest share and the log joint density.
 
     With a model, ``doubts`` tells of fits that no longer chain improves: many times more clusters
     than the prior of alpha expects, one cluster where a partition by k-means is likelier (which

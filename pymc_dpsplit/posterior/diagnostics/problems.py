@@ -73,10 +73,12 @@ def _r_hat_problems(table: xr.Dataset, n_draws: int, tune: str) -> list[str]:
 
 
 def longer_tune(n_tune: int | None) -> str:
+    """Return the advice to tune for longer."""
     return f"tune={2 * int(n_tune)}" if n_tune else "tune= twice as large"
 
 
 def partition_problems(agreement: Agreement | None, tune: str) -> list[str]:
+    """Return what to do if chains hold different partitions."""
     if agreement is None or agreement.r_hat < R_HAT_APART:
         return []
     return [
@@ -119,6 +121,7 @@ def _mean_and_rest(row: xr.Dataset, chain: int) -> tuple[float, float]:
 
 
 def named_values(table: xr.Dataset, column: str) -> list[tuple[str, float]]:
+    """Return the quantities of a table, each with its value in a column."""
     return [
         (str(name), float(value))
         for name, value in zip(table["quantity"].values, table[column].values, strict=True)
@@ -137,6 +140,7 @@ def listed_worst(table: xr.Dataset, column: str, form: str) -> str:
 
 
 def plural(count: int, noun: str) -> str:
+    """Return a count with its noun."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
