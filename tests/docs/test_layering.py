@@ -56,12 +56,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "topic_model": _CORE - {"sampler"} | {"topics", "pymc_hooks"},
     "hierarchical_model": _CORE - {"sampler"} | {"hierarchical", "mixture"},
     "estimates": _CORE
-    | {
-        "hierarchical",
-        "hierarchical_model",
-    },  # they read a model like the step, and neither knows the other
+    # They read a model like the step, and neither knows the other.
+    | {"hierarchical", "hierarchical_model"},
     "posterior": _CORE
-    | {"pymc_hooks", "mixture", "hierarchical", "hierarchical_model", "finite", "prior"},
+    | {"pymc_hooks", "mixture", "hierarchical", "hierarchical_model", "topic_model"}
+    | {"finite", "prior"},
     "scikit_learn": _CORE | {"mixture", "posterior"},
     PACKAGE: _CORE | _FACES | {"pymc_component", "scikit_learn", "wrapped_functions"},
     "demo": _ALL - {"cli"},

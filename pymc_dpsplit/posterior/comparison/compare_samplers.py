@@ -28,8 +28,8 @@ from pymc_dpsplit.posterior.comparison.timed_runs import (
     run_nutpie,
     run_pymc,
 )
-from pymc_dpsplit.posterior.diagnostics.diagnose import LARGEST_R_HAT, LEAST_ESS, R_HAT_APART
 from pymc_dpsplit.posterior.diagnostics.invariants import LEAST_DRAWS, tabulate
+from pymc_dpsplit.posterior.diagnostics.problems import LARGEST_R_HAT, LEAST_ESS, R_HAT_APART
 from pymc_dpsplit.posterior.prediction.loo import left_out_likelihood
 from pymc_dpsplit.variables import find_mixtures
 

@@ -1,10 +1,8 @@
 """`diagnose`: a verdict on the convergence of label-invariant quantities."""
 
-import math
 import textwrap
 from dataclasses import dataclass
 
-import numpy as np
 import xarray as xr
 from pymc.model import Model
 
@@ -18,6 +16,27 @@ from pymc_dpsplit.posterior.diagnostics.invariants import (
 )
 from pymc_dpsplit.posterior.diagnostics.plan import naming_the_step, plan_remarks
 from pymc_dpsplit.posterior.diagnostics.probes import probe_densities
+from pymc_dpsplit.posterior.diagnostics.problems import (
+    LARGEST_R_HAT,
+    LEAST_ESS,
+    MOST_ERRORS,
+    R_HAT_APART,
+    are_apart,
+    listed_worst,
+    longer_tune,
+    named_values,
+    partition_problems,
+    plural,
+    problems_of,
+    rounded_up,
+)
+from pymc_dpsplit.posterior.diagnostics.topics import (
+    choose_topics,
+    names_of_concentrations,
+    topic_model_in,
+    topic_quantities,
+    topic_remarks,
+)
 from pymc_dpsplit.posterior.trace.declared import kept_rows
 from pymc_dpsplit.posterior.trace.groups import choose_mixture, group_of, mixture_names
 from pymc_dpsplit.posterior.trace.hierarchical import hierarchical_in
@@ -25,23 +44,11 @@ from pymc_dpsplit.posterior.trace.labels import refuse_other_data
 from pymc_dpsplit.posterior.trace.recorded import counts_of, refuse_other_draws
 from pymc_dpsplit.variables import find_mixtures
 
-# Vehtari et al. (2021), Rank-normalization, folding, and localization, Bayesian Analysis 16.
-LARGEST_R_HAT = 1.01
-LEAST_ESS = 400
-# Between the two limits longer chains may suffice; above, chains explore different regions.
-R_HAT_APART = 1.05
-# Means of chains that differ by more standard errors are reported as different.
-_MOST_ERRORS = 5.0
-# Margin of the number of draws suggested, because the estimate of ESS is noisy.
-_MARGIN = 1.25
-# Beyond this factor a longer chain is not a useful remedy.
-_MOST_TIMES_LONGER = 50
 # A chain with fewer accepted moves has hardly explored other numbers of clusters.
 _FEW_ACCEPTED = 10
 _WITHOUT_MODEL = (
     "Give model= to judge more: the density of any family, and partitions of the chains."
 )
-_MOST_LISTED = 3
 _LINE = 88  # characters
 
 
@@ -52,7 +59,7 @@ class Diagnosis:
     Attributes
     ----------
     var_name : str
-        Name of the mixture.
+        Name of the mixture, or of the documents of a topic model.
     table : Dataset
         Over ``quantity``: ``mean``, ``sd``, ``r_hat``, ``ess_bulk``, ``ess_tail``, ``is_constant``,
         ``is_judged`` (whether R-hat and ESS are meaningful); over ``quantity`` and ``chain``:
@@ -69,6 +76,8 @@ class Diagnosis:
     doubts : tuple of str
         Signs that the model does not suit the data, however well the chains agree, each with its
         remedy.
+    kind : str
+        What the name is of, ``"Mixture"`` or ``"Topics"``.
     """
 
     var_name: str
@@ -78,6 +87,7 @@ class Diagnosis:
     problems: tuple[str, ...]
     remarks: tuple[str, ...]
     doubts: tuple[str, ...] = ()
+    kind: str = "Mixture"
 
     @property
     def converged(self) -> bool:
@@ -92,8 +102,8 @@ class Diagnosis:
         return "Not converged, as far as these draws tell:"
 
     def __str__(self) -> str:
-        chains = _plural(self.table.sizes["chain"], "chain")
-        lines = [f"Mixture {self.var_name}: {chains} of {_plural(self.n_draws, 'draw')}", ""]
+        chains = plural(self.table.sizes["chain"], "chain")
+        lines = [f"{self.kind} {self.var_name}: {chains} of {plural(self.n_draws, 'draw')}", ""]
         lines += [*_table_lines(self.table), "", self.verdict]
         for bullet in self.problems:
             lines += textwrap.wrap(bullet, _LINE, initial_indent="  - ", subsequent_indent="    ")
@@ -119,7 +129,8 @@ def diagnose(
         The sampled model, by default that of the context.  Without a model partitions are compared
         only if the trace contains labels, and predictive densities only if clusters are Gaussian.
     var_name : str, optional
-        Name of the mixture; required if the trace contains several.
+        Name of the mixture or of the documents of a topic model; required if the trace contains
+        several.
 
     Returns
     -------
@@ -129,7 +140,8 @@ def diagnose(
     Raises
     ------
     ValueError
-        If the trace lacks a group or a variable, or contains several mixtures and none is named.
+        If the trace lacks a group or a variable, contains several mixtures and none is named, or is
+        of other data than the model.
 
     Notes
     -----
@@ -139,6 +151,9 @@ def diagnose(
     50, 75 and 95 %.  It also compares the distance between partitions of different chains with that
     between partitions of one chain [1]_.  It excludes parameters of single clusters, because their
     R-hat depends on the numbering of clusters.
+
+    Of an `HDPTopics` it judges the scalars of the posterior, the entropy of the sizes of topics,
+    the largest share and the log joint density.
 
     With a model, ``doubts`` tells of fits that no longer chain improves: many times more clusters
     than the prior of alpha expects, one cluster where a partition by k-means is likelier (which
@@ -166,8 +181,11 @@ def diagnose(
     >>> dps.diagnose(idata).converged
     True
     """
-    name = choose_mixture(idata, var_name)
     model = Model.get_context(error_if_none=False) if model is None else model
+    topics = choose_topics(idata, var_name)
+    if topics is not None:
+        return _diagnose_topics(idata, topics, model)
+    name = choose_mixture(idata, var_name)
     posterior, stats = group_of(idata, "posterior"), group_of(idata, "sample_stats")
     refuse_other_draws(posterior, stats, "sample_stats")
     mixture = None if model is None else find_mixtures(model).get(name)
@@ -178,18 +196,18 @@ def diagnose(
     table = tabulate(draws if probes is None else draws.merge(probes))
     n_draws = draws.sizes["draw"]
     agreement = chain_agreement(idata, name, model)
-    tune = _longer_tune(posterior.attrs.get("tuning_steps"))
+    tune = longer_tune(posterior.attrs.get("tuning_steps"))
     foreign = _foreign_quantities(table, name, model)
-    of_chains = _problems(table, n_draws, tune, foreign)
-    of_partitions = _partition_problems(agreement, tune)
+    of_chains = problems_of(table, n_draws, tune, foreign)
+    of_partitions = partition_problems(agreement, tune)
     remarks = [
         *(_constant_remarks(table) if n_draws >= LEAST_DRAWS else []),
         *_tail_remarks(table),
         # That chains agree is said only where nothing says that they do not.
         *(_agreement_remarks(table) if not of_partitions else []),
-        *(_partition_remarks(agreement) if not _are_apart(table) else []),
+        *(_partition_remarks(agreement) if not are_apart(table) else []),
         *plan_remarks(stats, name),
-        *_move_remarks(stats, name, is_apart=_are_apart(table)),
+        *_move_remarks(stats, name, is_apart=are_apart(table)),
         *_dropped_remarks(posterior, stats, name),
         *_divergence_remarks(stats),
     ]
@@ -201,6 +219,35 @@ def diagnose(
     return Diagnosis(name, table, n_draws, agreement, problems, tuple(remarks), doubts)
 
 
+def _diagnose_topics(idata: xr.DataTree, name: str, model: Model | None) -> Diagnosis:
+    posterior, stats = group_of(idata, "posterior"), group_of(idata, "sample_stats")
+    refuse_other_draws(posterior, stats, "sample_stats")
+    topics = topic_model_in(idata, name, model)
+    draws = topic_quantities(idata, posterior, stats, name)
+    table, n_draws = tabulate(draws), draws.sizes["draw"]
+    law = {"alpha", "gamma", "eta"}
+    if topics is not None and model is not None:
+        law = names_of_concentrations(topics, model)
+    foreign = _not_of(table, name, law)
+    found = problems_of(table, n_draws, longer_tune(posterior.attrs.get("tuning_steps")), foreign)
+    remarks = (
+        *(_constant_remarks(table) if n_draws >= LEAST_DRAWS else []),
+        *_tail_remarks(table),
+        *_agreement_remarks(table),
+        *topic_remarks(posterior, name),
+        *_divergence_remarks(stats),
+    )
+    problems = naming_the_step(found, stats, name)
+    return Diagnosis(name, table, n_draws, None, problems, remarks, kind="Topics")
+
+
+def _not_of(table: xr.Dataset, name: str, law: set[str]) -> set[str]:
+    """Return the quantities that belong neither to a mixture or topics nor to their law."""
+    own = (f"{name}_", f"{name}[", "log_density[")
+    quantities = {str(key) for key in table["quantity"].values}
+    return {key for key in quantities if not key.startswith(own) and key not in law}
+
+
 def _foreign_quantities(table: xr.Dataset, name: str, model: Model | None) -> set[str]:
     """Return the quantities that other steps move: not the mixture's own, nor those of its law."""
     mixture = None if model is None else find_mixtures(model).get(name)
@@ -210,74 +257,7 @@ def _foreign_quantities(table: xr.Dataset, name: str, model: Model | None) -> se
     grouped = None if model is None else hierarchical_in(model, name)
     if model is not None and grouped is not None:
         law = {str(of.name) for of in grouped.roots_of_concentrations(model)}
-    own = (f"{name}_", f"{name}[", "log_density[")
-    quantities = {str(key) for key in table["quantity"].values}
-    return {key for key in quantities if not key.startswith(own) and key not in law}
-
-
-def _problems(table: xr.Dataset, n_draws: int, tune: str, foreign: set[str]) -> list[str]:
-    """Return the reasons not to trust the draws, each with its remedy."""
-    undefined = table["quantity"].values[~np.isfinite(table["mean"].values)]
-    problems = [
-        f"{name} is not finite in some draws: look at the draws of that quantity, and at its prior."
-        for name in undefined
-    ]
-    if n_draws < LEAST_DRAWS:
-        few = f"{_plural(n_draws, 'draw')} per chain cannot be judged: give draws=1000."
-        return [*problems, few]
-    if table.sizes["chain"] < 2:
-        problems.append("one chain does not show whether others would agree: give chains=4.")
-    else:
-        problems += _r_hat_problems(table, n_draws, tune)
-    is_foreign = np.isin(table["quantity"].values.astype(str), sorted(foreign))
-    own, others = table.isel(quantity=~is_foreign), table.isel(quantity=is_foreign)
-    apart = _are_apart(table)
-    return [
-        *problems,
-        *_ess_problems(own, n_draws, apart, by_other_step=False),
-        *_ess_problems(others, n_draws, apart, by_other_step=True),
-    ]
-
-
-def _are_apart(table: xr.Dataset) -> bool:
-    """Return whether chains differ by more than slow mixing explains."""
-    if table.sizes["chain"] < 2:
-        return False
-    failing = table.isel(quantity=table["is_judged"] & ~(table["r_hat"] < R_HAT_APART))
-    return failing.sizes["quantity"] > 0 and largest_disagreement(failing)[2] > _MOST_ERRORS
-
-
-def _r_hat_problems(table: xr.Dataset, n_draws: int, tune: str) -> list[str]:
-    # Negated, so that a NaN R-hat, which could not be computed, fails.
-    failing = table.isel(quantity=table["is_judged"] & ~(table["r_hat"] < LARGEST_R_HAT))
-    if failing.sizes["quantity"] == 0:
-        return []
-    listed = _listed(failing, "r_hat", "{:.3g}")
-    if not _are_apart(table):
-        remedy = f"give more draws, {2 * n_draws} or what bulk ESS asks for"
-        return [f"R-hat is {LARGEST_R_HAT} or more for {listed}: {remedy}."]
-    quantity, chain, _ = largest_disagreement(failing)
-    own, rest = _mean_and_rest(failing.sel(quantity=quantity), chain)
-    return [
-        f"the chains are in different places: R-hat is {listed}; chain {chain} stands apart, with "
-        f"a mean {quantity} of {own:.5g} where the others have {rest:.5g}: give {tune}, and if "
-        "they still differ, look at dps.plot_trace for chains that never meet."
-    ]
-
-
-def _longer_tune(n_tune: int | None) -> str:
-    return f"tune={2 * int(n_tune)}" if n_tune else "tune= twice as large"
-
-
-def _partition_problems(agreement: Agreement | None, tune: str) -> list[str]:
-    if agreement is None or agreement.r_hat < R_HAT_APART:
-        return []
-    return [
-        f"the chains hold different partitions: R-hat of the co-clustering is "
-        f"{agreement.r_hat:.3g}, two draws differ by {agreement.between:.3g} nats in different "
-        f"chains and by {agreement.within:.3g} in one, chain {agreement.chain} most: give {tune}, "
-        "and if they still differ, compare similarity_matrix(labels.sel(chain=[...])) of chains."
-    ]
+    return _not_of(table, name, law)
 
 
 def _partition_remarks(agreement: Agreement | None) -> list[str]:
@@ -290,35 +270,11 @@ def _partition_remarks(agreement: Agreement | None) -> list[str]:
     ]
 
 
-def _ess_problems(
-    table: xr.Dataset, n_draws: int, is_apart: bool, by_other_step: bool
-) -> list[str]:
-    failing = table.isel(quantity=table["is_judged"] & ~(table["ess_bulk"] > LEAST_ESS))
-    if failing.sizes["quantity"] == 0:
-        return []
-    listed = _listed(failing, "ess_bulk", "{:.0f}")
-    short = f"bulk ESS is {LEAST_ESS} or less for {listed}"
-    times_longer = _MARGIN * LEAST_ESS / float(failing["ess_bulk"].min())
-    if is_apart:
-        return [f"{short}: judge it again when the chains have met."]
-    if by_other_step:
-        longer = f"draws={_rounded_up(n_draws * min(times_longer, _MOST_TIMES_LONGER))}"
-        return [
-            f"{short}, which the step of the mixture does not move, but another step: give "
-            f"{longer}, or look at that step, as NUTS with target_accept=0.95, and at the "
-            "parametrisation."
-        ]
-    work = 'more work per draw by pm.sample(dpsplit={"iterations": ...})'
-    if times_longer > _MOST_TIMES_LONGER:
-        return [f"{short}: the chains hardly move; look at dps.plot_trace, and give {work}."]
-    return [f"{short}: give draws={_rounded_up(n_draws * times_longer)}, or {work}."]
-
-
 def _constant_remarks(table: xr.Dataset) -> list[str]:
     constant = table.isel(quantity=table["is_constant"])
     if constant.sizes["quantity"] == 0:
         return []
-    values = [f"{q} = {m:g}" for q, m in _pairs(constant, "mean")]
+    values = [f"{q} = {m:g}" for q, m in named_values(constant, "mean")]
     return [f"Constant in every draw, so without R-hat and ESS: {', '.join(values)}."]
 
 
@@ -326,7 +282,7 @@ def _tail_remarks(table: xr.Dataset) -> list[str]:
     failing = table.isel(quantity=table["ess_tail"] <= LEAST_ESS)
     if failing.sizes["quantity"] == 0:
         return []
-    listed = _listed(failing, "ess_tail", "{:.0f}")
+    listed = listed_worst(failing, "ess_tail", "{:.0f}")
     return [f"Tail ESS is {LEAST_ESS} or less for {listed}: trust its extreme quantiles less."]
 
 
@@ -337,7 +293,7 @@ def _agreement_remarks(table: xr.Dataset) -> list[str]:
     if is_faulty or moving.sizes["chain"] < 2 or moving.sizes["quantity"] == 0:
         return []
     quantity, chain, errors = largest_disagreement(moving)
-    far = errors > _MOST_ERRORS
+    far = errors > MOST_ERRORS
     start = "Chains differ by more than chance" if far else "Chains agree"
     return [
         f"{start}: the mean {quantity} of chain {chain} is {errors:.1f} standard errors from that "
@@ -375,7 +331,7 @@ def _dropped_remarks(posterior: xr.Dataset, stats: xr.Dataset, name: str) -> lis
     record = (
         "functions that read the trace draw the clusters of these draws anew, given the labels"
         if has_labels and flag is not None and bool(flag.all())
-        else f"the record of the smallest clusters is: give max_clusters={_rounded_up(1.2 * most)} "
+        else f"the record of the smallest clusters is: give max_clusters={rounded_up(1.2 * most)} "
         "to DPMixture"
     )
     return [
@@ -391,29 +347,6 @@ def _divergence_remarks(stats: xr.Dataset) -> list[str]:
     return [f"NUTS diverged in {n_diverging} draws: give target_accept=0.95, or reparametrise."]
 
 
-def _mean_and_rest(row: xr.Dataset, chain: int) -> tuple[float, float]:
-    """Return the mean of one chain, and that of all others."""
-    is_own = row["chain"] == chain
-    means = row["chain_mean"]
-    return float(means.where(is_own).mean()), float(means.where(~is_own).mean())
-
-
-def _pairs(table: xr.Dataset, column: str) -> list[tuple[str, float]]:
-    return [
-        (str(name), float(value))
-        for name, value in zip(table["quantity"].values, table[column].values, strict=True)
-    ]
-
-
-def _listed(table: xr.Dataset, column: str, form: str) -> str:
-    """List the worst quantities, NaN first, and count the others."""
-    sign = -1.0 if column == "r_hat" else 1.0
-    ordered = sorted(_pairs(table, column), key=lambda of: (not math.isnan(of[1]), sign * of[1]))
-    said = ", ".join(f"{name} ({form.format(value)})" for name, value in ordered[:_MOST_LISTED])
-    more = len(ordered) - _MOST_LISTED
-    return f"{said} and {more} more" if more > 0 else said
-
-
 def _table_lines(table: xr.Dataset) -> list[str]:
     names = [str(name) for name in table["quantity"].values]
     forms = {"mean": "{:.6g}", "sd": "{:.3g}", "r_hat": "{:.3f}"}
@@ -425,13 +358,3 @@ def _table_lines(table: xr.Dataset) -> list[str]:
         shown = ["-" if cell == "nan" else cell for cell in cells]
         lines.append(f"{name:<{width}}" + "".join(f"{cell:>12}" for cell in shown))
     return lines
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def _rounded_up(value: float) -> int:
-    """Round `value` up to two significant digits."""
-    unit = 10 ** max(0, math.floor(math.log10(value)) - 1)
-    return math.ceil(value / unit) * unit

@@ -43,7 +43,38 @@ def invariant_quantities(
     """
     foreign = {f"{other}_{kind}" for other in mixtures for kind in ("n_clusters", "new_weight")}
     own = [f"{name}_n_clusters", f"{name}_new_weight"]
-    own_stats = [f"{name}_entropy", f"{name}_log_joint"]
+    return collect_quantities(
+        posterior, stats, own, [f"{name}_entropy", f"{name}_log_joint"], foreign
+    )
+
+
+def collect_quantities(
+    posterior: xr.Dataset,
+    stats: xr.Dataset,
+    own: list[str],
+    own_stats: list[str],
+    foreign: set[str],
+) -> xr.Dataset:
+    """Collect all scalars of the posterior, one element of each array, and some statistics.
+
+    Parameters
+    ----------
+    posterior, stats : Dataset
+    own, own_stats : list of str
+        What the two must hold.
+    foreign : set of str
+        Other scalars of the posterior, which are excluded unless they are among `own`.
+
+    Returns
+    -------
+    Dataset
+        Variables of float64, each (chain, draw).
+
+    Raises
+    ------
+    ValueError
+        If one of `own` or `own_stats` is missing.
+    """
     for group, members, wanted in (
         ("posterior", posterior, own),
         ("sample_stats", stats, own_stats),

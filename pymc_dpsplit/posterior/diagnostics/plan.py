@@ -55,6 +55,9 @@ def naming_the_step(texts: Iterable[str], stats: xr.Dataset, name: str) -> tuple
     -------
     tuple of str
     """
+    if f"{name}_largest_share" in stats and f"{name}_eta" in stats:
+        named = (text.replace("step of the mixture", "step of the topics") for text in texts)
+        return tuple(text.replace("pm.sample(dpsplit=", "pm.sample(topics=") for text in named)
     if f"{name}_group_entropy" not in stats:
         return tuple(texts)
     more_attempts = [
