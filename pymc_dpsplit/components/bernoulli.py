@@ -1,7 +1,6 @@
 """Bernoulli clusters of vectors of zeros and ones, with beta priors.
 
-Per column, p ~ Beta(a0, b0) and x ~ Bernoulli(p); see Gelman et al. (2013), "Bayesian Data
-Analysis", 3rd edition, section 2.4, and docs/method.md, eq. (7.11)-(7.12).
+Per column, p ~ Beta(a0, b0) and x ~ Bernoulli(p), see docs/method.md, eq. (7.11)-(7.12).
 
 `column_functions` generates the kernels; counts of ones are exact in float64.
 """

@@ -1,7 +1,6 @@
 """Binomial clusters of numbers of successes: p ~ Beta(a0, b0), x ~ Binomial(n, p), n known.
 
-See Gelman et al. (2013), section 2.4, and docs/method.md, eq. (7.15)-(7.16).
-`column_functions` generates the kernels.
+See docs/method.md, eq. (7.15)-(7.16).  `column_functions` generates the kernels.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,4 @@
-"""Poisson clusters of counts with gamma priors on the rates.
-
-Per column, rate ~ Gamma(shape a0, rate b0) and x ~ Poisson(rate); see Gelman et al. (2013),
-"Bayesian Data Analysis", 3rd edition, section 2.6, and docs/method.md, eq. (7.9)-(7.10).
+"""Poisson clusters of counts with gamma priors on the rates, docs/method.md, eq. (7.9)-(7.10).
 
 `column_functions` generates the kernels; sums of counts are exact in float64.
 """
@@ -38,8 +35,7 @@ class Poisson(OneParameterByColumn):
     """Poisson clusters of vectors of counts, with a gamma prior on the rate of each column.
 
     Per column, ``rate ~ Gamma(a0, b0)`` with shape a0 and rate b0, and counts of the cluster are
-    ``Poisson(rate)``, with density ``rate^x exp(-rate) / x!`` [1]_.  The columns are independent
-    given the cluster.
+    ``Poisson(rate)`` [1]_.  The columns are independent given the cluster.
 
     Parameters
     ----------
@@ -50,14 +46,12 @@ class Poisson(OneParameterByColumn):
 
     Notes
     -----
-    In the trace of a mixture ``x`` are ``x_rate`` (K, D), the rates.
-
-    Data are whole numbers from 0, of shape (N, D); give a single column as ``observed[:, None]``.
-    The observed variable stores them as float64.  Missing entries (NaN) are imputed.  A latent
-    mixture of counts is refused, because no step method moves discrete rows.
+    In the trace of a mixture ``x`` are ``x_rate`` (K, D), the rates.  Data are whole numbers from
+    0, of shape (N, D); give a single column as ``observed[:, None]``.  Missing entries (NaN) are
+    imputed.  A latent mixture of counts is refused, as no step method moves discrete rows.
 
     `from_data` uses ``a0 = 1``, and ``b0`` the inverse of the mean of each column, so that rates
-    have an exponential prior with that mean.  A column of zeros is given a total of half a count.
+    have an exponential prior with that mean; the total of a column is taken for half or more.
 
     References
     ----------
@@ -72,7 +66,6 @@ class Poisson(OneParameterByColumn):
 
     requirements: ClassVar[Requirements] = A0_B0
     is_discrete: ClassVar[bool] = True
-    # Terms x log(rate) and log x! cancel; in the other families of counts what cancels is about x.
     most_precise_count: ClassVar[float] = PRECISE_POISSON_COUNT
     law = GammaLaw("rate")
     support = COUNTS
@@ -80,16 +73,14 @@ class Poisson(OneParameterByColumn):
 
     @classmethod
     def defaults(cls, rows: np.ndarray) -> dict[str, Any]:
-        mean, _ = moments_of(rows)
-        return {"a0": 1.0, "b0": 1.0 / np.maximum(mean, 0.5 / len(rows))}
+        return {"a0": 1.0, "b0": 1.0 / np.maximum(moments_of(rows)[0], 0.5 / len(rows))}
 
     def unpack(self, params: np.ndarray, shift: np.ndarray) -> dict[str, np.ndarray]:
         # If a rate underflowed to 0, `pack` would compute log 0.
         return {"rate": np.maximum(np.exp(params[:, 1:]), TINY)}
 
     def pack(self, parameters: Mapping[str, np.ndarray], shift: np.ndarray) -> np.ndarray:
-        rate = parameters["rate"]
-        return np.column_stack([-rate.sum(1), np.log(rate)])
+        return np.column_stack([-parameters["rate"].sum(1), np.log(parameters["rate"])])
 
     def log_density(self, rows: Any, graph_parameters: Values, pt: Any) -> Any:
         rate = graph_parameters["rate"]
@@ -120,8 +111,7 @@ def _prepare_predictive(prior, d, n, t):
 
 
 @implements(columns.finish_predictive, PoissonPrior)
-def _finish_predictive(prior, d, n, t, b_n, x):
-    """Return the log of a negative binomial probability, but for x!."""
+def _finish_predictive(prior, d, n, t, b_n, x):  # log negative binomial probability, but for x!
     return log_rising_over(prior.a0[d] + t, x, b_n + 1.0)
 
 
