@@ -16,11 +16,8 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 \
     --dist loadscope --no-loadscope-reorder
 PLAIN_PYTEST := NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal
-# What enters every family and move; laws of many draws take long without the compiler.
-COVERING := -m 'not slow' -k 'not law and not caught and not truth and not full_sweep and not -16]' \
-    $(addprefix tests/unit/test_,attempts.py families.py kernels.py multinomial.py \
-    overrelaxation.py product.py pruning.py sampler_parts.py uncompiled.py) \
-    tests/estimates/test_dp_means.py
+# Whatever runs as plain Python; tests of whole models need the compiler.
+COVERING := -m 'plain and not slow' tests/unit tests/property tests/estimates
 BOUNDED := $(addprefix tests/unit/test_,families.py kernels.py multinomial.py sampler_parts.py)
 
 help:  ## list the targets
