@@ -1,7 +1,9 @@
-"""Control of mixtures of finite mixtures: collapsed Gibbs with Miller & Harrison's coefficients.
+"""Control of laws of the partition: collapsed Gibbs by predictive rules.
 
-Scalars with a normal-inverse-gamma prior.  The number of components M is summed out, so that the
-conditional of a label has V(K + 1) / V(K), where
+Scalars with a normal-inverse-gamma prior.  Beside K clusters, a row joins one of size n with weight
+n + shift and opens another with a weight that depends on K alone: -d and alpha + d K under a
+Pitman-Yor process, gamma and gamma V(K + 1) / V(K) under a mixture of finite mixtures.  There the
+number of components M is summed out:
 
     V(K) = sum_M p(M) M! / (M - K)! Gamma(gamma M) / Gamma(gamma M + N),
 
@@ -73,12 +75,15 @@ def _sweep(
     rows: np.ndarray,
     labels: np.ndarray,
     sums: np.ndarray,
-    log_v: np.ndarray,
-    gamma: float,
+    log_opening: np.ndarray,
+    shift: float,
     hyperparameters: tuple[float, float, float, float],
     rng: np.random.Generator,
 ) -> int:
-    """Redraw every label; `sums` (N + 1, 3) are sizes, sums and sums of squares of clusters."""
+    """Redraw every label; `sums` (N + 1, 3) are sizes, sums and sums of squares of clusters.
+
+    `log_opening` (N + 1,) are the log weights of another cluster beside K = 0 .. N.
+    """
     mu0, kappa0, a0, b0 = hyperparameters
     n_clusters = labels.max() + 1
     log_mass = np.empty(len(rows) + 1)
@@ -93,10 +98,10 @@ def _sweep(
             n_clusters = last
         for k in range(n_clusters):
             n, total, squares = sums[k]
-            log_mass[k] = math.log(n + gamma)
+            log_mass[k] = math.log(n + shift)
             log_mass[k] += _log_predictive(x, n, total, squares, mu0, kappa0, a0, b0)
-        opening = math.log(gamma) + log_v[n_clusters + 1] - log_v[n_clusters]
-        log_mass[n_clusters] = opening + _log_predictive(x, 0.0, 0.0, 0.0, mu0, kappa0, a0, b0)
+        log_mass[n_clusters] = log_opening[n_clusters]
+        log_mass[n_clusters] += _log_predictive(x, 0.0, 0.0, 0.0, mu0, kappa0, a0, b0)
         mass = np.exp(log_mass[: n_clusters + 1] - log_mass[: n_clusters + 1].max())
         target, chosen = rng.random() * mass.sum(), 0
         while chosen < n_clusters and target >= mass[chosen]:
@@ -108,7 +113,28 @@ def _sweep(
     return n_clusters
 
 
-def draw_numbers(
+def _draw_n_clusters(
+    rows: np.ndarray,
+    hyperparameters: tuple[float, float, float, float],
+    log_opening: np.ndarray,
+    shift: float,
+    n_draws: int,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """Numbers of clusters after sweeps, a fifth as many left out before."""
+    rows = rows - hyperparameters[0]
+    centred = (0.0, *hyperparameters[1:])
+    labels, sums = np.zeros(len(rows), np.int64), np.zeros((len(rows) + 1, 3))
+    sums[0] = len(rows), rows.sum(), (rows**2).sum()
+    before = n_draws // 5
+    n_clusters = [
+        _sweep(rows, labels, sums, log_opening, shift, centred, rng)
+        for _ in range(before + n_draws)
+    ]
+    return np.array(n_clusters[before:])
+
+
+def draw_finite_mixtures(
     rows: np.ndarray,
     hyperparameters: tuple[float, float, float, float],
     gamma: float,
@@ -135,18 +161,42 @@ def draw_numbers(
     n_clusters, n_components : ndarray of int64, shape (n_draws,)
     """
     rng = np.random.default_rng(seed)
-    rows = rows - hyperparameters[0]
-    centred = (0.0, *hyperparameters[1:])
     terms = coefficients(prior, gamma, len(rows))
     log_v = logsumexp(terms, axis=0)
     with np.errstate(invalid="ignore"):
         of_m = np.exp(terms - log_v)
-    labels, sums = np.zeros(len(rows), np.int64), np.zeros((len(rows) + 1, 3))
-    sums[0] = len(rows), rows.sum(), (rows**2).sum()
-    n_clusters, n_components = np.empty((2, n_draws), np.int64)
-    for draw in range(-n_draws // 5, n_draws):
-        k = _sweep(rows, labels, sums, log_v, gamma, centred, rng)
-        if draw >= 0:
-            n_clusters[draw] = k
-            n_components[draw] = rng.choice(len(prior), p=of_m[:, k])
-    return n_clusters, n_components
+        log_opening = math.log(gamma) + np.diff(log_v)
+    n_clusters = _draw_n_clusters(rows, hyperparameters, log_opening, gamma, n_draws, rng)
+    n_components = [rng.choice(len(prior), p=of_m[:, k]) for k in n_clusters]
+    return n_clusters, np.array(n_components)
+
+
+def draw_pitman_yor(
+    rows: np.ndarray,
+    hyperparameters: tuple[float, float, float, float],
+    alpha: float,
+    discount: float,
+    n_draws: int,
+    seed: int,
+) -> np.ndarray:
+    """Draw the number of clusters under a Pitman-Yor process.
+
+    Parameters
+    ----------
+    rows : ndarray of float64, shape (N,)
+    hyperparameters : tuple of float
+        mu0, kappa0, a0 and b0 of the normal-inverse-gamma prior.
+    alpha, discount : float
+    n_draws : int
+        Number of sweeps after a fifth as many that are left out.
+    seed : int
+
+    Returns
+    -------
+    ndarray of int64, shape (n_draws,)
+    """
+    rng = np.random.default_rng(seed)
+    # Some cluster is there whenever the rule is needed, but for the only row of a data set.
+    n_before = np.maximum(np.arange(len(rows) + 1), 1)
+    log_opening = np.log(alpha + discount * n_before)
+    return _draw_n_clusters(rows, hyperparameters, log_opening, -discount, n_draws, rng)
