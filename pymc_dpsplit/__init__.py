@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from pymc_dpsplit.scikit_learn import DirichletProcessMixture as DirichletProcessMixture
     from pymc_dpsplit.step.dp_split_merge import DPSplitMerge
     from pymc_dpsplit.topic_model.declare import HDPTopics
+    from pymc_dpsplit.topic_model.document_topics import document_topics
     from pymc_dpsplit.topic_model.perplexity import topic_perplexity
     from pymc_dpsplit.topic_model.read_topics import top_words, topic_words
     from pymc_dpsplit.topic_model.step import HDPTopicsStep
@@ -106,6 +107,7 @@ __all__ = [
     "density",
     "describe_clusters",
     "diagnose",
+    "document_topics",
     "dp_means",
     "dp_means_penalty",
     "elicit_alpha",
@@ -174,6 +176,7 @@ _MODULE_OF = {
     "density": "posterior.density.density",
     "describe_clusters": "posterior.description.describe_clusters",
     "diagnose": "posterior.diagnostics.diagnose",
+    "document_topics": "topic_model.document_topics",
     "dp_means": "estimates.dp_means",
     "dp_means_penalty": "estimates.dp_means",
     "elicit_alpha": "prior.elicit",

@@ -11,6 +11,7 @@ from pymc_dpsplit import sampler
 from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
 from pymc_dpsplit.data.blocks import column_centres
 from pymc_dpsplit.hierarchical_model.lookup import HierarchicalVariables, find_hierarchical
+from pymc_dpsplit.topic_model.lookup import find_topic_models
 from pymc_dpsplit.variables import (
     MixtureVariables,
     evaluator_of_points,
@@ -62,6 +63,12 @@ def complete_mixture(model: Model, var_name: str | None, caller: str) -> Mixture
         )
     if var_name is None and len(mixtures) == 1:
         (var_name,) = mixtures
+    topic_models = find_topic_models(model)
+    if var_name in topic_models or (var_name is None and topic_models and not mixtures):
+        raise ValueError(
+            f"{var_name or next(iter(topic_models))} is an HDPTopics, which {caller} does not "
+            "take; sample, and read the draw of the highest log_joint with top_words."
+        )
     if not isinstance(var_name, str) or var_name not in mixtures:
         known = ", ".join(mixtures) or "none"
         raise ValueError(f"var_name={var_name!r} is no mixture of the model; it has {known}.")

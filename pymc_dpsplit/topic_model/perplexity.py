@@ -7,14 +7,12 @@ import numpy as np
 import xarray as xr
 
 from pymc_dpsplit.components.arguments import check_integer, generator_of
-from pymc_dpsplit.data.sparse_rows import SparseRows
 from pymc_dpsplit.kernels.random import draw_key
-from pymc_dpsplit.topic_model.documents import read_documents
+from pymc_dpsplit.topic_model.completed_documents import checked_documents, with_remainder
 from pymc_dpsplit.topic_model.read_topics import topic_model_name, topic_words
 from pymc_dpsplit.topics.completion import add_completions
 from pymc_dpsplit.topics.corpus import corpus_of
 from pymc_dpsplit.topics.halves import divide_documents
-from pymc_dpsplit.variables.names import names_in
 
 
 def topic_perplexity(
@@ -81,7 +79,7 @@ def topic_perplexity(
     rng = generator_of("random_seed", random_seed)
     name = topic_model_name(idata, var_name)
     topics = topic_words(idata, var_name=name)
-    rows = _checked_documents(documents, topics, name)
+    rows = checked_documents(documents, topics, name)
     halves = divide_documents(corpus_of(rows), rng)
     probability = np.zeros(len(halves.words))
     chosen = _spaced(topics.sizes["chain"], topics.sizes["draw"], draws)
@@ -90,7 +88,7 @@ def topic_perplexity(
     for chain, draw in chosen:
         one = topics[chain, draw]
         at = {"chain": one["chain"], "draw": one["draw"]}
-        law = _with_remainder(weights.sel(at).to_numpy(), one.to_numpy())
+        law = with_remainder(weights.sel(at).to_numpy(), one.to_numpy())
         alpha, schedule = float(alphas.sel(at)), (sweeps, sweeps // 3)
         key = np.uint64(draw_key(rng))
         add_completions(halves, *law, alpha, schedule, key, probability)
@@ -98,42 +96,8 @@ def topic_perplexity(
     return float(np.exp(-logs.mean()))
 
 
-def _checked_documents(documents: Any, topics: xr.DataArray, name: str) -> SparseRows:
-    """Return documents as compressed rows, with the words of the model."""
-    rows = read_documents(documents, "documents")
-    n_words = topics.shape[-1]
-    if rows.shape[1] != n_words:
-        raise ValueError(
-            f"documents has {rows.shape[1]} words, but {name} has {n_words}; give one column for "
-            "each word of the model, in its order."
-        )
-    word, given = str(topics.dims[-1]), names_in(documents).coords[-1]
-    if given is not None and word in topics.coords:
-        own = topics[word].to_numpy()
-        different = np.flatnonzero(np.asarray(given) != own)
-        if len(different):
-            at = different[0]
-            raise ValueError(
-                f"documents has the word {given[at]!r} in column {at}, where {name} has "
-                f"{own[at].item()!r}; order the columns as in the model."
-            )
-    return rows
-
-
 def _spaced(n_chains: int, n_draws: int, wanted: int) -> Sequence[tuple[int, int]]:
     """Return at most `wanted` pairs (chain, draw), evenly spaced."""
     n_all = n_chains * n_draws
     places = np.linspace(0, n_all - 1, min(wanted, n_all)).round().astype(int)
     return [divmod(int(place), n_draws) for place in places]
-
-
-def _with_remainder(weights: np.ndarray, topics: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the weights (K + 1,) and the topics (V, K + 1) of a draw, the remainder last."""
-    occupied = int((weights > 0).sum())
-    phi = np.empty((topics.shape[1], occupied + 1))
-    phi[:, :-1] = topics[:occupied].T
-    # Probabilities are recorded as float32.
-    phi[:, :-1] /= phi[:, :-1].sum(axis=0)
-    phi[:, -1] = 1.0 / len(phi)
-    shares = np.append(weights[:occupied], max(0.0, 1.0 - weights[:occupied].sum()))
-    return shares / shares.sum(), phi

@@ -116,15 +116,7 @@ def top_words(
     check_integer("n", n, 1)
     name = topic_model_name(idata, var_name)
     topics = topic_words(idata, var_name=name)
-    for key, at in {"chain": chain, "draw": draw}.items():
-        length = topics.sizes[key]
-        if not -length <= at < length:
-            raise ValueError(
-                f"{key}={shown(at)} is out of range; give an integer from {-length} to "
-                f"{length - 1}."
-            )
-    chosen = topics[chain, draw]
-    weights = idata["posterior"][f"{name}_weights"].sel(chain=chosen["chain"], draw=chosen["draw"])
+    chosen, weights = draw_of_topics(idata, name, topics, chain, draw)
     occupied = int((weights > 0).sum())
     probabilities = chosen.to_numpy()[:occupied]
     order = np.argsort(-probabilities, axis=1, kind="stable")[:, :n]
@@ -138,6 +130,42 @@ def top_words(
         },
         coords={"topic": np.arange(occupied), "rank": np.arange(order.shape[1])},
     )
+
+
+def draw_of_topics(
+    idata: xr.DataTree, name: str, topics: xr.DataArray, chain: int, draw: int
+) -> tuple[xr.DataArray, xr.DataArray]:
+    """Return the topics and the global weights of one draw.
+
+    Parameters
+    ----------
+    idata : DataTree
+    name : str
+    topics : DataArray
+        See `topic_words`.
+    chain, draw : int
+        Position among the draws that hold topics.
+
+    Returns
+    -------
+    topics : DataArray, shape (L, V)
+    weights : DataArray, shape (L,)
+
+    Raises
+    ------
+    ValueError
+        If a position is out of range.
+    """
+    for key, at in {"chain": chain, "draw": draw}.items():
+        length = topics.sizes[key]
+        if not -length <= at < length:
+            raise ValueError(
+                f"{key}={shown(at)} is out of range; give an integer from {-length} to "
+                f"{length - 1}."
+            )
+    chosen: xr.DataArray = topics[chain, draw]
+    weights: Any = idata["posterior"][f"{name}_weights"]
+    return chosen, weights.sel(chain=chosen["chain"], draw=chosen["draw"])
 
 
 def topic_model_name(idata: xr.DataTree, var_name: str | None) -> str:

@@ -57,7 +57,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "hierarchical_model": _CORE - {"sampler"} | {"hierarchical", "mixture"},
     "estimates": _CORE
     # They read a model like the step, and neither knows the other.
-    | {"hierarchical", "hierarchical_model"},
+    | {"hierarchical", "hierarchical_model", "topic_model"},
     "posterior": _CORE
     | {"pymc_hooks", "mixture", "hierarchical", "hierarchical_model", "topic_model"}
     | {"finite", "prior"},

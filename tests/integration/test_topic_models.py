@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pymc as pm
 import pytest
+import xarray as xr
 from scipy.sparse import csr_matrix
 
 import pymc_dpsplit as dps
@@ -155,6 +156,40 @@ def test_what_cannot_treat_topics_is_refused(sampled):
         pm.sample(nuts_sampler="nutpie", progressbar=False)
     with model, pytest.raises(ValueError, match=r"w: pm\.compute_log_likelihood needs the density"):
         pm.compute_log_likelihood(idata)
+    for reader in (dps.predict, dps.loo, dps.loo_groups, dps.sample_labels):
+        with pytest.raises(ValueError, match=r"w is an HDPTopics, .* use topic_words, top_words"):
+            reader(idata, model=model)
+    with pytest.raises(ValueError, match=r"w is an HDPTopics, .* use topic_words, top_words"):
+        dps.plot_n_clusters(idata)
+    with pytest.raises(ValueError, match="w is an HDPTopics, which find_map does not take"):
+        dps.find_map(model)
+
+
+@pytest.mark.slow
+def test_trace_is_the_same_from_disk_and_from_a_checkpoint(sampled, tmp_path):
+    model, idata = sampled
+    idata.to_netcdf(tmp_path / "trace.nc")
+    loaded = xr.load_datatree(tmp_path / "trace.nc")
+    assert np.array_equal(dps.topic_words(loaded), dps.topic_words(idata))
+    for reader in (dps.topic_perplexity, dps.document_topics):
+        here, there = (reader(of, COUNTS, random_seed=2) for of in (idata, loaded))
+        assert np.all(here == there)
+    with model:
+        # The second run reads what the first one has written.
+        for _ in range(2):
+            kept = pm.sample(
+                draws=300,
+                tune=50,
+                chains=2,
+                cores=1,
+                random_seed=3,
+                progressbar=False,
+                compute_convergence_checks=False,
+                step=dps.Checkpoint(tmp_path / "run"),
+            )
+            for name in ("w_weights", "w_n_tables", "alpha", "eta"):
+                assert np.array_equal(idata.posterior[name], kept.posterior[name])
+            assert np.array_equal(dps.topic_words(idata), dps.topic_words(kept))
 
 
 def test_step_takes_options():

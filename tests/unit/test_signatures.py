@@ -39,6 +39,7 @@ OTHERS = {
     "compare_samplers",
     "dp_means",
     "dp_means_penalty",
+    "document_topics",
     "elicit_alpha",
     "elicit_gamma",
     "extend",

@@ -12,7 +12,7 @@ from scipy.special import gammaln
 import pymc_dpsplit as dps
 from pymc_dpsplit.kernels.jit import COMPILES
 from pymc_dpsplit.topics import completion
-from pymc_dpsplit.topics.completion import add_completions
+from pymc_dpsplit.topics.completion import add_completions, fill_document_weights
 from pymc_dpsplit.topics.halves import Halves, divide_documents
 from tests.support.corpora import corpus_from
 from tests.support.statistics import LEVEL, mean_test
@@ -65,6 +65,55 @@ stream_uniform = completion.next_uniform
 def test_sampler_with_equal_weights_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(completion, "_draw_topic", _without_prior)
     assert completion_p_value() < LEVEL
+
+
+def true_document_weights() -> np.ndarray:
+    """Expected weight of each topic (K,) in a document `SEEN`, from all topics of its tokens."""
+    n_topics, total, out = len(WEIGHTS), 0.0, np.zeros(len(WEIGHTS))
+    strengths = ALPHA * WEIGHTS
+    for labels in product(range(n_topics), repeat=len(SEEN)):
+        counts = np.bincount(labels, minlength=n_topics)
+        mass = np.exp(np.sum(gammaln(strengths + counts) - gammaln(strengths)))
+        mass *= np.prod(PHI[list(SEEN), list(labels)])
+        total += mass
+        out += mass * (counts + strengths) / (len(SEEN) + ALPHA)
+    return out / total
+
+
+def document_weights_p_value() -> float:
+    """P-value of the weights that the sampler gives, over many equal documents."""
+    tokens = np.tile(np.array(SEEN, np.int32), N_DOCUMENTS)
+    first = len(SEEN) * np.arange(N_DOCUMENTS + 1)
+    out = np.empty((N_DOCUMENTS, len(WEIGHTS)))
+    fill_document_weights(tokens, first, WEIGHTS, PHI, ALPHA, (30, 10), np.uint64(7), out)
+    assert np.allclose(out.sum(axis=1), 1.0)
+    return mean_test(out.reshape(64, -1, 3), true_document_weights())
+
+
+def test_weights_of_documents_are_those_of_all_topics_of_their_tokens() -> None:
+    assert document_weights_p_value() > LEVEL
+
+
+@pytest.mark.control
+@pytest.mark.skipif(COMPILES, reason="compiled kernels hold the functions that they call")
+def test_weights_of_documents_with_equal_global_weights_are_caught(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(completion, "_draw_topic", _without_prior)
+    assert document_weights_p_value() < LEVEL
+
+
+def test_topics_of_documents_follow_their_words() -> None:
+    idata = trace_of([[1, 0, 0, 0], [0, 0.5, 0.5, 0]], [0.5, 0.3])
+    found = dps.document_topics(idata, [[9, 0, 0, 0], [0, 4, 4, 0], [0, 0, 0, 0]], random_seed=1)
+    assert np.allclose(found["weight"].sum("topic") + found["new_weight"], 1.0)
+    assert found["weight"].values[0, 0] > 0.9
+    assert found["weight"].values[1, 1] > 0.9
+    assert np.allclose(found["weight"].values[2], [0.5, 0.3])
+    named = pd.DataFrame([[1, 0, 0, 0]], index=["a"])
+    assert list(dps.document_topics(idata, named)["document"].values) == ["a"]
+    with pytest.raises(ValueError, match="draw=2 is out of range; give an integer from -2 to 1"):
+        dps.document_topics(idata, [[1, 0, 0, 0]], draw=2)
 
 
 def test_documents_are_halved(rng: np.random.Generator) -> None:

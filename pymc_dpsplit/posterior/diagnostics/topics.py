@@ -6,7 +6,12 @@ from pymc.model import Model
 
 from pymc_dpsplit.data.sparse_rows import column_totals
 from pymc_dpsplit.posterior.diagnostics.invariants import collect_quantities
-from pymc_dpsplit.posterior.trace.groups import find_group, group_of, mixture_names
+from pymc_dpsplit.posterior.trace.groups import (
+    find_group,
+    group_of,
+    mixture_names,
+    topic_model_names,
+)
 from pymc_dpsplit.posterior.trace.recorded import refuse_dims, whole_numbers
 from pymc_dpsplit.topic_model.lookup import TopicVariables, find_topic_models
 from pymc_dpsplit.topic_model.record import WORD_TOTALS
@@ -53,11 +58,7 @@ def choose_topics(idata: xr.DataTree | xr.Dataset, var_name: str | None) -> str 
 
 
 def _topic_names(idata: xr.DataTree | xr.Dataset) -> list[str]:
-    posterior = group_of(idata, "posterior")
-    counted = [
-        str(of).removesuffix("_n_topics") for of in posterior if f"{of}".endswith("_n_topics")
-    ]
-    return [name for name in counted if f"{name}_weights" in posterior]
+    return topic_model_names(group_of(idata, "posterior"))
 
 
 def topic_quantities(

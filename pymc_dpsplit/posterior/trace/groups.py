@@ -3,6 +3,7 @@
 Mixtures are found by the names of their variables, so that no model is required.
 """
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -237,6 +238,40 @@ def _names_in(posterior: xr.Dataset) -> list[str]:
     return [name for name in counted if f"{name}_weights" in variables]
 
 
+def topic_model_names(posterior: xr.Dataset) -> list[str]:
+    """Return the names of the topic models of a trace."""
+    counted = [
+        str(of).removesuffix("_n_topics") for of in posterior if f"{of}".endswith("_n_topics")
+    ]
+    return [name for name in counted if f"{name}_weights" in posterior]
+
+
+def refuse_topics(names: Iterable[str], var_name: str | None, is_alone: bool) -> None:
+    """Refuse a topic model, whose tokens readers of mixtures do not know.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Names of the topic models.
+    var_name : str, optional
+        Name that the user gives.
+    is_alone : bool
+        Whether there is no mixture, so that without a name the topic model is meant.
+
+    Raises
+    ------
+    ValueError
+        If a topic model is meant.
+    """
+    topic_models = list(names)
+    if var_name in topic_models or (var_name is None and is_alone and topic_models):
+        raise ValueError(
+            f"{var_name or topic_models[0]} is an HDPTopics, whose tokens this function does not "
+            "take; use topic_words, top_words, document_topics for the topics of sampled or new "
+            "documents, or topic_perplexity of documents that were left out."
+        )
+
+
 def choose_mixture(idata: xr.DataTree | xr.Dataset, var_name: str | None = None) -> str:
     """Return the name of the mixture to read.
 
@@ -259,6 +294,7 @@ def choose_mixture(idata: xr.DataTree | xr.Dataset, var_name: str | None = None)
     """
     posterior = group_of(idata, "posterior")
     names = _names_in(posterior)
+    refuse_topics(topic_model_names(posterior), var_name, not names)
     listed = ", ".join(repr(name) for name in names)
     if not names:
         raise ValueError(

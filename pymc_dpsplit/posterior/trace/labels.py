@@ -18,10 +18,12 @@ from pymc_dpsplit.posterior.trace.groups import (
     find_observed,
     find_shared,
     number_of_items,
+    refuse_topics,
 )
 from pymc_dpsplit.posterior.trace.hierarchical import hierarchical_in
 from pymc_dpsplit.posterior.trace.places import all_places
 from pymc_dpsplit.sampler import moves_of
+from pymc_dpsplit.topic_model.lookup import find_topic_models
 from pymc_dpsplit.variables import MixtureVariables, find_mixtures
 from pymc_dpsplit.variables.observed import values_of
 
@@ -177,6 +179,7 @@ def mixture_in(model: Model, var_name: str | None) -> MixtureVariables:
             f"{var_name or 'the mixture of the model'} is an HDPMixture, of whose rows in groups "
             "this function has no law; use loo, predict, describe_clusters or group_weights."
         )
+    refuse_topics(find_topic_models(model), var_name, not mixtures)
     if var_name not in mixtures:
         raise ValueError(
             f"var_name={var_name!r} names no mixture of the model; choose one of {list(mixtures)}."
