@@ -56,15 +56,21 @@ def one_step(
     """One whole draw from an exact forward draw leaves the joint law as it was."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         draws = begun(WholeDraws(*case, n_obs, seed, kernel), mutant, monkeypatch)
-        before, after = np.empty((2, n_replicates, len(STATISTICS)))
-        for r in range(n_replicates):
-            draws.restart(draws.forward())
-            before[r] = draws.statistics()
-            draws.draw()
-            after[r] = draws.statistics()
+        before, after = around_one_draw(draws, n_replicates)
     findings = of_replicates("one step", str(case), STATISTICS, before, after)
     varies = before.std(0) > 0.0
     return Comparison(two_sample_test(before[:, varies], after[:, varies]), findings)
+
+
+def around_one_draw(draws: WholeDraws, n_replicates: int) -> np.ndarray:
+    """Statistics (2, R, p) of exact forward draws, and of what one whole draw makes of them."""
+    before, after = [], []
+    for _ in range(n_replicates):
+        draws.restart(draws.forward())
+        before.append(draws.statistics())
+        draws.draw()
+        after.append(draws.statistics())
+    return np.array([before, after], float)
 
 
 def geweke(

@@ -47,12 +47,13 @@ STATISTICS = (
 
 
 class Truth(NamedTuple):
-    """An exact forward draw."""
+    """An exact forward draw; `other` is the second number of the law, if it has one."""
 
     alpha: float
     factor: float
     labels: np.ndarray
     rows: np.ndarray
+    other: float = 0.0
 
 
 def hyperparameters_of(name: str, n_features: int, factor: Any) -> dict[str, Any]:
@@ -108,7 +109,7 @@ class WholeDraws:
                 factor = pm.Gamma("factor", SHAPE, RATE)
                 moved.append(factor)
             component = component_of(name, n_features, factor)
-            dps.DPMixture("x", moved[0], component, observed=as_observed(name, example))
+            moved += self._declare(moved[0], component, as_observed(name, example))
             owned = [rv for rv in model.free_RVs if rv not in moved]
             self.step = dps.DPSplitMerge(owned, rng=np.random.default_rng([seed, 2]), kernel=kernel)
             self.nuts = pm.NUTS(moved, rng=np.random.default_rng([seed, 3]))
@@ -117,6 +118,11 @@ class WholeDraws:
         # Every second row, so that what the scan leaves out is left to the sweeps alone.
         self.schedule = sampler.Schedule(N_ITERATIONS, 0.5, np.arange(0, n_obs, 2))
         self.freeze(self.schedule)
+
+    def _declare(self, alpha: Any, component: ComponentFamily, observed: Any) -> list[Any]:
+        """Declare the mixture; return further variables that NUTS moves."""
+        dps.DPMixture("x", alpha, component, observed=observed)
+        return []
 
     def freeze(self, schedule: sampler.Schedule) -> None:
         """Give the step a schedule, as tuning does, and end its tuning."""
@@ -129,11 +135,15 @@ class WholeDraws:
         shape, rate = self.prior_of_alpha
         alpha = rng.gamma(shape, 1.0 / rate)
         factor = rng.gamma(SHAPE, 1.0 / RATE) if self.has_factor else 1.0
-        labels = draw_seating(rng, alpha, self.n_obs)
+        labels, other = self._labels(alpha)
         component, values = self.family(factor)
         parameters = component.draw_base(rng, values, int(labels.max()) + 1)
         rows = component.draw_rows(rng, parameters, labels).reshape(self.n_obs, -1)
-        return Truth(alpha, factor, labels, rows)
+        return Truth(alpha, factor, labels, rows, other)
+
+    def _labels(self, alpha: float) -> tuple[np.ndarray, float]:
+        """Draw labels given alpha, and the second number of the law."""
+        return draw_seating(self.rng, alpha, self.n_obs), 0.0
 
     def family(self, factor: float) -> tuple[ComponentFamily, dict[str, np.ndarray]]:
         """Return the family at a factor, and its hyperparameters."""
@@ -169,11 +179,14 @@ class WholeDraws:
     def draw(self, has_nuts: bool = True) -> None:
         """Make one draw, with NUTS or without."""
         self.point, _ = self.step.step(self.point)
-        # The weight of what is not yet seen is Beta(alpha, N), whatever the partition.
-        rest = np.exp(self.point["x_new_weight_log__"])
-        self.rest_and_alpha = self._product(betainc(self.alpha, self.n_obs, rest))
+        self.rest_and_alpha = self._product(self._quantile_of_rest())
         if has_nuts:
             self.point, _ = self.nuts.step(self.point)
+
+    def _quantile_of_rest(self) -> float:
+        """Quantile of the weight of what is not yet seen, Beta(alpha, N) for every partition."""
+        rest = np.exp(self.point["x_new_weight_log__"])
+        return float(betainc(self.alpha, self.n_obs, rest))
 
     def _product(self, quantile: float) -> float:
         """Relate the quantile of the remainder, which is uniform, to alpha."""

@@ -1,0 +1,41 @@
+"""Whole draws under Pitman-Yor processes and mixtures of finite mixtures, by one step.
+
+As `test_compositions.py`, which has Dirichlet processes: strength, second number, partition and 40
+rows are drawn from the model, and one draw of the sampler must leave their law as it was.  Level
+1e-5 each.
+"""
+
+import pytest
+
+from tests.support.compositions import around_one_draw, begun
+from tests.support.draws_under_laws import DrawsUnderLaw, FiniteMixturesDraws, PitmanYorDraws
+from tests.support.statistics import LEVEL, two_sample_test
+from tests.support.whole_draws import MUTANTS
+
+pytestmark = pytest.mark.slow
+
+LAWS: list[type[DrawsUnderLaw]] = [PitmanYorDraws, FiniteMixturesDraws]
+_SEED = 20261124
+
+
+def p_value(
+    law: type[DrawsUnderLaw], n_replicates: int, kernel: str = "exact", mutant: str | None = None
+) -> float:
+    """P-value that one draw changes nothing."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        draws = begun(law(40, _SEED, kernel), MUTANTS.get(mutant or ""), monkeypatch)
+        before, after = around_one_draw(draws, n_replicates)
+    varies = before.std(0) > 0.0
+    return two_sample_test(before[:, varies], after[:, varies])
+
+
+@pytest.mark.parametrize("kernel", ["exact", "collapsed", "collapsed-split-merge"])
+@pytest.mark.parametrize("law", LAWS)
+def test_a_draw_keeps_the_joint_law(law: type[DrawsUnderLaw], kernel: str) -> None:
+    assert p_value(law, 1500, kernel) > LEVEL
+
+
+@pytest.mark.control
+@pytest.mark.parametrize("law", LAWS)
+def test_broken_draws_do_not_keep_it(law: type[DrawsUnderLaw]) -> None:
+    assert p_value(law, 2500, mutant="stale measure") < LEVEL
