@@ -51,6 +51,17 @@ def test_a_draw_keeps_the_joint_law(law: type[DrawsUnderLaw], kernel: str) -> No
 
 
 @pytest.mark.control
-@pytest.mark.parametrize("law", LAWS)
-def test_broken_draws_do_not_keep_it(law: type[DrawsUnderLaw]) -> None:
-    assert p_value(law, 2500, mutant=stale_law) < LEVEL
+def test_draws_with_a_stale_law_do_not_keep_it() -> None:
+    assert p_value(PitmanYorDraws, 2500, mutant=stale_law) < LEVEL
+
+
+class MoreComponents(FiniteMixturesDraws):
+    """The joint law has more components than the prior that the sampler has."""
+
+    def draw_other(self) -> float:
+        return 1.0 + float(self.rng.poisson(4.0))
+
+
+@pytest.mark.control
+def test_draws_with_another_prior_of_components_do_not_keep_it() -> None:
+    assert p_value(MoreComponents, 2500) < LEVEL
