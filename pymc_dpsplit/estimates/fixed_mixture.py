@@ -63,10 +63,10 @@ def complete_mixture(model: Model, var_name: str | None, caller: str) -> Mixture
         )
     if var_name is None and len(mixtures) == 1:
         (var_name,) = mixtures
-    topic_models = find_topic_models(model)
+    topic_models = list(find_topic_models(model))
     if var_name in topic_models or (var_name is None and topic_models and not mixtures):
         raise ValueError(
-            f"{var_name or next(iter(topic_models))} is an HDPTopics, which {caller} does not "
+            f"{var_name or topic_models[0]} is an HDPTopics, which {caller} does not "
             "take; sample, and read the draw of the highest log_joint with top_words."
         )
     if not isinstance(var_name, str) or var_name not in mixtures:
