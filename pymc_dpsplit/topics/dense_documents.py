@@ -8,7 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_dpsplit.kernels.jit import jitted, jitted_copied, jitted_inlined_uncounted
+from pymc_dpsplit.kernels.jit import (
+    jitted,
+    jitted_copied,
+    jitted_inlined_uncounted,
+    jitted_uncounted,
+)
 from pymc_dpsplit.kernels.product_choice import choose_by_product
 from pymc_dpsplit.kernels.random import hash_uniform
 from pymc_dpsplit.kernels.sharing import take_next
@@ -72,7 +77,7 @@ def _set_small_masses(law, visit, reach):
         visit.masses[k] = (visit.counts[k] + law.prior[k]) * ratio
 
 
-@jitted
+@jitted_uncounted
 def _begin_document(corpus, law, document, labels, visit):
     """Set counts, which are zero, and masses; return how many small atoms are in reach."""
     for token in range(corpus.first_token[document], corpus.first_token[document + 1]):
@@ -97,7 +102,7 @@ def _change_count(law, visit, k, change, reach):
         _set_small_masses(law, visit, reach)
 
 
-@jitted
+@jitted_uncounted
 def _last_with_mass(law, visit, word, otherwise):
     """Return the last atom with mass, where rounding led beyond it."""
     for k in range(law.weights.shape[0] - 1, -1, -1):
@@ -106,7 +111,7 @@ def _last_with_mass(law, visit, word, otherwise):
     return otherwise
 
 
-@jitted
+@jitted_uncounted
 def _visit_document(corpus, law, document, labels, key, visit, word_counts):
     """Redraw the topics of the tokens of a document in turn."""
     reach = _begin_document(corpus, law, document, labels, visit)

@@ -73,7 +73,7 @@ def _fill_others_on_threads(
     pool: ThreadPoolExecutor | None,
 ) -> None:
     counter = np.zeros(1, np.int64)
-    arguments = word_counts, eta, n_atoms, keys, counter, phi
+    arguments: Any = (word_counts, eta, n_atoms, keys, counter, phi)
     if pool is None:
         fill_others(*arguments)
         return

@@ -117,7 +117,7 @@ def statistics_of(start: Start) -> list[float]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("case", "floor"), product(CASES, FLOORS))
+@pytest.mark.parametrize(("case", "floor"), list(product(CASES, FLOORS)))
 def test_posterior_with_alias_tables(case, floor, monkeypatch):
     monkeypatch.setattr(sweep, "MOST_DENSE", 0)
     draws = run_chains(CASES[case], FLOORS[floor], SHAPE, 20261129)
