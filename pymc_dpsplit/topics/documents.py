@@ -17,9 +17,9 @@ from pymc_dpsplit.moves.tables import draw_n_tables
 from pymc_dpsplit.topics.alias_tables import AliasTables, look_up
 
 # Number of documents that a thread takes at a time.
-_DOCUMENTS_AT_A_TIME = 8
+DOCUMENTS_AT_A_TIME = 8
 # Numbers that the tables of a document may draw for each of its tokens.
-_DRAWS_PER_TOKEN = 2
+DRAWS_PER_TOKEN = 2
 
 
 class SweepLaw(NamedTuple):
@@ -27,7 +27,7 @@ class SweepLaw(NamedTuple):
 
     Attributes
     ----------
-    phi : ndarray of float64, shape (V, A)
+    phi : ndarray of float64, shape (V, >= A)
         Probability of each word in each atom.
     weights : ndarray of float64, shape (A,)
         Global weights of the atoms.
@@ -306,11 +306,11 @@ def sweep_documents(corpus, law, labels, keys, counter, word_counts, tables):
     )
     stream = new_stream(keys[1])
     block = take_next(counter)
-    while block * _DOCUMENTS_AT_A_TIME < n_documents:
-        begin = block * _DOCUMENTS_AT_A_TIME
-        for document in range(begin, min(begin + _DOCUMENTS_AT_A_TIME, n_documents)):
+    while block * DOCUMENTS_AT_A_TIME < n_documents:
+        begin = block * DOCUMENTS_AT_A_TIME
+        for document in range(begin, min(begin + DOCUMENTS_AT_A_TIME, n_documents)):
             n_topics = _visit_document(corpus, law, document, labels, keys[0], visit, word_counts)
-            stream[1] = np.uint64(_DRAWS_PER_TOKEN * corpus.first_token[document])
+            stream[1] = np.uint64(DRAWS_PER_TOKEN * corpus.first_token[document])
             for t in range(n_topics):
                 k = visit.topics[t]
                 tables[k] += draw_n_tables(stream, visit.counts[k], law.alpha * law.weights[k])

@@ -10,6 +10,7 @@ from pymc_dpsplit.moves.partition_law import dirichlet_process
 from pymc_dpsplit.moves.tables import break_global_remainder, draw_global_weights
 from pymc_dpsplit.topics.alias_tables import make_alias_tables
 from pymc_dpsplit.topics.corpus import Corpus
+from pymc_dpsplit.topics.dense_documents import DenseLaw, sweep_dense_documents
 from pymc_dpsplit.topics.documents import (
     SweepLaw,
     draw_slices,
@@ -18,7 +19,10 @@ from pymc_dpsplit.topics.documents import (
     sweep_documents,
 )
 from pymc_dpsplit.topics.state import Strengths, TopicState
-from pymc_dpsplit.topics.word_law import fill_new_topics, fill_topics
+from pymc_dpsplit.topics.word_law import draw_topics
+
+# Up to so many atoms, all of them are looked at for each token.
+MOST_DENSE = 256
 
 
 def sweep_topics(
@@ -48,7 +52,7 @@ def sweep_topics(
         With the global weights as they were; those of topics that lost all their tokens are in the
         remainder.  `redraw_weights` comes next.
     """
-    law, log_rest = _draw_law(corpus, state, strengths, floor, rng)
+    law, log_rest = _draw_law(corpus, state, strengths, floor, rng, pool)
     keys = np.uint64(draw_key(rng)), np.uint64(draw_key(rng))
     word_counts, tables = _sweep_on_threads(corpus, law, state.labels, keys, pool)
     kept = np.flatnonzero(tables)
@@ -86,7 +90,8 @@ def _draw_law(
     strengths: Strengths,
     floor: float,
     rng: np.random.Generator,
-) -> tuple[SweepLaw, float]:
+    pool: ThreadPoolExecutor | None,
+) -> tuple[SweepLaw | DenseLaw, float]:
     """Draw slices, atoms that no token has, and topics; the remainder holds all other atoms."""
     alpha, gamma, eta = strengths
     key = np.uint64(draw_key(rng))
@@ -100,20 +105,29 @@ def _draw_law(
     if out_of_reach > 0.0:
         log_rest = float(np.logaddexp(log_rest, np.log(out_of_reach)))
     weights = np.concatenate((state.weights, sticks[in_reach]))
-    phi = np.empty((corpus.n_words, len(weights)))
-    fill_topics(rng, state.word_counts, eta, phi)
-    fill_new_topics(rng, eta, len(state.weights), phi)
+    phi = draw_topics(rng, state.word_counts, eta, len(weights), pool)
+    return _law_of(phi, weights, alpha, floor, slices), log_rest
+
+
+def _law_of(
+    phi: np.ndarray, weights: np.ndarray, alpha: float, floor: float, slices: np.ndarray
+) -> SweepLaw | DenseLaw:
+    """Prepare what the visits of documents read."""
     order = np.argsort(-weights).astype(np.int32)
     n_big = int(np.sum(weights >= floor))
-    big = make_alias_tables(order[:n_big], alpha * weights, phi)
     small = order[n_big:]
+    if len(weights) <= MOST_DENSE:
+        prior = np.zeros(phi.shape[1])
+        prior[: len(weights)] = alpha * weights
+        return DenseLaw(phi, prior, weights, floor, small, slices)
+    big = make_alias_tables(order[:n_big], alpha * weights, phi)
     running = sum_small_masses(phi, weights, alpha, floor, small)
-    return SweepLaw(phi, weights, alpha, floor, big, small, running, slices), log_rest
+    return SweepLaw(phi, weights, alpha, floor, big, small, running, slices)
 
 
 def _sweep_on_threads(
     corpus: Corpus,
-    law: SweepLaw,
+    law: SweepLaw | DenseLaw,
     labels: np.ndarray,
     keys: tuple[Any, Any],
     pool: ThreadPoolExecutor | None,
@@ -126,11 +140,12 @@ def _sweep_on_threads(
         (np.zeros((corpus.n_words, n_atoms), np.int32), np.zeros(n_atoms, np.int64))
         for _ in range(n_threads)
     ]
+    sweep = sweep_dense_documents if isinstance(law, DenseLaw) else sweep_documents
     if pool is None:
-        sweep_documents(corpus, law, labels, keys, counter, *totals[0])
+        sweep(corpus, law, labels, keys, counter, *totals[0])
         return totals[0]
     done = [
-        pool.submit(sweep_documents, corpus, law, labels, keys, counter, words, tables)
+        pool.submit(sweep, corpus, law, labels, keys, counter, words, tables)
         for words, tables in totals
     ]
     for thread in done:

@@ -10,6 +10,7 @@ from scipy import stats
 
 from pymc_dpsplit.kernels.jit import COMPILES
 from pymc_dpsplit.moves.slice import slice_draw
+from pymc_dpsplit.topics import sweep
 from pymc_dpsplit.topics.concentrations import alpha_factor, eta_factor, gamma_factor
 from pymc_dpsplit.topics.corpus import Corpus, document_lengths, expected_tables
 from pymc_dpsplit.topics.documents import log_probability_of_topics
@@ -113,6 +114,14 @@ def statistics_of(start: Start) -> list[float]:
         log_topics,
         eta_factor(state)(strengths.eta),
     ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("case", "floor"), list(product(CASES, FLOORS)))
+def test_posterior_with_alias_tables(case, floor, monkeypatch):
+    monkeypatch.setattr(sweep, "MOST_DENSE", 0)
+    draws = run_chains(CASES[case], FLOORS[floor], SHAPE, 20261129)
+    assert p_value_of(draws, truth_of(CASES[case])) > LEVEL
 
 
 @pytest.mark.slow

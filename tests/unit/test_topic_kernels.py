@@ -4,16 +4,19 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.special import gammaln
 
-from pymc_dpsplit.kernels.jit import COMPILES
+from pymc_dpsplit.kernels.jit import COMPILES, jitted
+from pymc_dpsplit.kernels.product_choice import choose_by_product
 from pymc_dpsplit.kernels.streams import new_stream
 from pymc_dpsplit.moves.tables import draw_n_tables
-from pymc_dpsplit.topics import documents, sweep
+from pymc_dpsplit.topics import dense_documents, documents, sweep, word_law
 from pymc_dpsplit.topics.alias_tables import look_up, make_alias_tables
 from pymc_dpsplit.topics.documents import log_probability_of_topics
 from pymc_dpsplit.topics.state import Strengths, count_words, start_topics
 from pymc_dpsplit.topics.sweep import redraw_weights, sweep_topics
+from pymc_dpsplit.topics.word_law import draw_topics
 from tests.reference.franchise import (
     all_tables,
     counts_of,
@@ -79,6 +82,57 @@ def test_alias_tables_hold_the_masses():
         np.add.at(held, tables.other[word], (1.0 - tables.keep[word]) / 4.0)
         assert np.allclose(held[topics], masses[word] / masses[word].sum())
         assert look_up(tables, word, 1.0) in topics
+
+
+@jitted
+def _choices(left, right, row, uniforms):
+    chosen = np.empty(uniforms.shape[0], np.int64)
+    for i in range(uniforms.shape[0]):
+        chosen[i] = choose_by_product(left, right, row, left.shape[0], uniforms[i])
+    return chosen
+
+
+@pytest.mark.parametrize("width", [8, 24])
+def test_choice_by_product_has_its_law(width):
+    rng = np.random.default_rng(width)
+    left, right = rng.gamma(0.3, size=width), rng.gamma(0.3, size=(3, width))
+    left[[1, width - 1]] = 0.0
+    law = left * right[2] / (left @ right[2])
+    uniforms = (np.arange(6400) + 0.5) / 6400.0
+    chosen = _choices(left, right, 2, uniforms)
+    # Evenly spaced uniforms miss a probability by one in 6400 per interval.
+    assert np.abs(np.bincount(chosen, minlength=width) / 6400.0 - law).max() < 2.0 / 6400.0
+
+
+@pytest.mark.parametrize("eta", [0.02, 0.4, 0.9, 1.5])
+def test_drawn_topics_are_dirichlet(eta):
+    rng = np.random.default_rng(17)
+    counts = np.array([[0, 3], [2, 0], [0, 1]], np.int32)
+    phi = np.array([draw_topics(rng, counts, eta, 4) for _ in range(1500 if COMPILES else 400)])
+    assert np.all(phi[:, :, 4:] == 0.0)
+    assert np.allclose(phi[:, :, :4].sum(axis=1), 1.0)
+    for k in range(4):
+        shapes = eta + (counts[:, k] if k < 2 else np.zeros(3))
+        for word, shape in enumerate(shapes):
+            law = stats.beta(shape, shapes.sum() - shape)
+            # Those close to 1 are rounded.
+            below, share = phi[phi[:, word, k] < 0.5, word, k], law.cdf(0.5)
+            assert stats.binomtest(len(below), len(phi), share).pvalue > LEVEL
+            assert stats.kstest(law.cdf(below) / share, "uniform").pvalue > LEVEL
+
+
+def test_topics_with_tiny_eta_are_finite():
+    phi = draw_topics(np.random.default_rng(3), np.ones((5, 1), np.int32), 1e-9, 3)
+    assert np.allclose(phi[:, :3].sum(axis=0), 1.0)
+
+
+@pytest.mark.control
+@pytest.mark.skipif(COMPILES, reason="compiled kernels hold the functions that they call")
+def test_gamma_variables_as_proposed_are_caught(monkeypatch):
+    monkeypatch.setattr(word_law, "is_accepted", _accept_all)
+    rng, counts = np.random.default_rng(17), np.ones((3, 1), np.int32)
+    phi = np.array([draw_topics(rng, counts, 0.9, 2)[0, 1] for _ in range(3000)])
+    assert stats.kstest(phi, stats.beta(0.9, 1.8).cdf).pvalue < LEVEL
 
 
 def example(n_documents: int, seed: int):
@@ -167,29 +221,51 @@ def _no_factor(height, weight, floor):
     return 1.0
 
 
+def _accept_all(drawn, eta, u):
+    return True
+
+
+# Names that are replaced in each kernel of documents, and by what.
 BROKEN = {
-    "one table for each document and topic": (documents, "draw_n_tables", _one_table_for_each),
-    "as many tables as tokens": (documents, "draw_n_tables", _as_many_tables_as_tokens),
-    "weights at their mean": (sweep, "draw_global_weights", _mean_weights),
-    "no new topics": (sweep, "break_global_remainder", _no_sticks),
-    "stale alias tables": (sweep, "make_alias_tables", _tables_of_other_topics),
-    "slices without their factor": (documents, "slice_ratio", _no_factor),
+    "one table for each document and topic": ("draw_n_tables", _one_table_for_each),
+    "as many tables as tokens": ("draw_n_tables", _as_many_tables_as_tokens),
+    "weights at their mean": ("draw_global_weights", _mean_weights),
+    "no new topics": ("break_global_remainder", _no_sticks),
+    "stale alias tables": ("make_alias_tables", _tables_of_other_topics),
+    "slices without their factor": ("slice_ratio", _no_factor),
 }
 ALWAYS = {"weights at their mean", "no new topics", "stale alias tables"}  # called from Python
+OF_ALIAS_TABLES = {"stale alias tables"}
 
 
 def p_value(floor: float) -> float:
     return p_value_of(run_chains(CASES["c33"], floor, (8, 200), 7), truth_of(CASES["c33"]))
 
 
-def test_correct_sweep_passes():
+def choose_kernel(monkeypatch, kernel: str) -> None:
+    monkeypatch.setattr(sweep, "MOST_DENSE", {"all atoms": 256, "alias tables": 0}[kernel])
+
+
+KERNELS = pytest.mark.parametrize("kernel", ["all atoms", "alias tables"])
+
+
+@KERNELS
+def test_correct_sweep_passes(kernel, monkeypatch):
+    choose_kernel(monkeypatch, kernel)
     assert p_value(0.3) > LEVEL
 
 
 @pytest.mark.control
+@KERNELS
 @pytest.mark.parametrize("name", BROKEN)
-def test_broken_sweep_is_caught(name, monkeypatch):
+def test_broken_sweep_is_caught(name, kernel, monkeypatch):
     if COMPILES and name not in ALWAYS:
         pytest.skip("compiled kernels hold the functions that they call")
-    monkeypatch.setattr(*BROKEN[name])
+    if name in OF_ALIAS_TABLES and kernel == "all atoms":
+        pytest.skip("this kernel has none")
+    choose_kernel(monkeypatch, kernel)
+    attribute, broken = BROKEN[name]
+    for module in (dense_documents, documents, sweep):
+        if hasattr(module, attribute):
+            monkeypatch.setattr(module, attribute, broken)
     assert p_value(0.3) < LEVEL
