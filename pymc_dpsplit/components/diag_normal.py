@@ -268,7 +268,7 @@ def _fill_log_density(prior, tile, params, out, scratch):
     fill_log_independent(tile, mu, precision, params[0], out)
 
 
-@base.implements(base.add_row, DiagNormalPrior)
+@base.implements(base.add_row, DiagNormalPrior, uncounted=True)
 def _add_row(prior, data, i, stats):
     n_features = data.shape[1]
     stats[0] += 1.0

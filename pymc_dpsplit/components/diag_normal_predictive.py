@@ -106,13 +106,13 @@ def _take_out(prior, data, i, cache):
     return keeps_digits(cache, -1, kept)
 
 
-@base.implements(base.predictive_add, DiagNormalPrior)
+@base.implements(base.predictive_add, DiagNormalPrior, uncounted=True)
 def _cache_add(prior, data, i, cache):
     _take_in(prior, data, i, cache)
     _refresh_normaliser(prior, cache)
 
 
-@base.implements(base.predictive_remove, DiagNormalPrior)
+@base.implements(base.predictive_remove, DiagNormalPrior, uncounted=True)
 def _cache_remove(prior, data, i, cache):
     if not _take_out(prior, data, i, cache):
         return False
@@ -120,7 +120,7 @@ def _cache_remove(prior, data, i, cache):
     return True
 
 
-@base.implements(base.log_predictive, DiagNormalPrior)
+@base.implements(base.log_predictive, DiagNormalPrior, uncounted=True)
 def _log_predictive(prior, data, i, cache):
     """Return the Student t log predictive density, eq. (7.3) as a ratio of marginals."""
     n_features = data.shape[1]
@@ -140,7 +140,7 @@ def _table_height(prior):
     return 2 + 3 * prior.mu0.shape[0]
 
 
-@base.implements(collapsed.add_to_cluster, DiagNormalPrior, uncounted=True)
+@base.implements(collapsed.add_to_cluster, DiagNormalPrior, inline=True, uncounted=True)
 def _add_to_cluster(prior, data, i, clusters, p):
     cache = row_of(clusters.caches, p)
     _take_in(prior, data, i, cache)
@@ -148,7 +148,7 @@ def _add_to_cluster(prior, data, i, clusters, p):
     cache[0] = norm - 0.5 * _log_of_b(prior, cache)
 
 
-@base.implements(collapsed.remove_from_cluster, DiagNormalPrior, uncounted=True)
+@base.implements(collapsed.remove_from_cluster, DiagNormalPrior, inline=True, uncounted=True)
 def _remove_from_cluster(prior, data, i, clusters, p):
     cache = row_of(clusters.caches, p)
     if not _take_out(prior, data, i, cache):
@@ -158,7 +158,7 @@ def _remove_from_cluster(prior, data, i, clusters, p):
     return True
 
 
-@base.implements(collapsed.tabulate, DiagNormalPrior, uncounted=True)
+@base.implements(collapsed.tabulate, DiagNormalPrior, inline=True, uncounted=True)
 def _tabulate(prior, clusters, p):
     cache, table = row_of(clusters.caches, p), clusters.table
     n_features, n = prior.mu0.shape[0], cache[1]

@@ -276,7 +276,7 @@ def _fill_log_density(prior, tile, params, out, scratch):
     fill_log_independent(tile, part_of(params, 1, d), prior.unit, params[0], out)
 
 
-@base.implements(base.add_row, MvNormalKnownCovPrior)
+@base.implements(base.add_row, MvNormalKnownCovPrior, uncounted=True)
 def _add_row(prior, data, i, stats):
     add_outer(prior.shift, data, i, stats)
 
@@ -355,7 +355,7 @@ def _fill_cache(prior, stats, cache):
     _refresh_predictive(prior, cache)
 
 
-@base.implements(base.predictive_add, MvNormalKnownCovPrior)
+@base.implements(base.predictive_add, MvNormalKnownCovPrior, uncounted=True)
 def _cache_add(prior, data, i, cache):
     cache[1] += 1.0
     for r in range(data.shape[1]):
@@ -363,7 +363,7 @@ def _cache_add(prior, data, i, cache):
     _refresh_predictive(prior, cache)
 
 
-@base.implements(base.predictive_remove, MvNormalKnownCovPrior)
+@base.implements(base.predictive_remove, MvNormalKnownCovPrior, uncounted=True)
 def _cache_remove(prior, data, i, cache):
     cache[1] -= 1.0
     for r in range(data.shape[1]):
@@ -372,7 +372,7 @@ def _cache_remove(prior, data, i, cache):
     return True
 
 
-@base.implements(base.log_predictive, MvNormalKnownCovPrior)
+@base.implements(base.log_predictive, MvNormalKnownCovPrior, uncounted=True)
 def _log_predictive(prior, data, i, cache):
     """Return the normal log predictive density, eq. (7.33) as a ratio of marginals."""
     d, kappa_n = data.shape[1], prior.kappa0 + cache[1]

@@ -208,7 +208,7 @@ def _fill_log_density(prior, tile, params, out, scratch):
     fill_log_independent(tile, part_of(params, 1, 1), part_of(params, 2, 1), params[0], out)
 
 
-@base.implements(base.add_row, NormalKnownSigmaPrior)
+@base.implements(base.add_row, NormalKnownSigmaPrior, uncounted=True)
 def _add_row(prior, data, i, stats):
     x = data[i, 0] - prior.shift[0]
     stats[0] += 1.0
@@ -280,14 +280,14 @@ def _fill_cache(prior, stats, cache):
     _refresh_predictive(prior, cache)
 
 
-@base.implements(base.predictive_add, NormalKnownSigmaPrior)
+@base.implements(base.predictive_add, NormalKnownSigmaPrior, uncounted=True)
 def _cache_add(prior, data, i, cache):
     cache[1] += 1.0
     cache[2] += data[i, 0] - prior.shift[0]
     _refresh_predictive(prior, cache)
 
 
-@base.implements(base.predictive_remove, NormalKnownSigmaPrior)
+@base.implements(base.predictive_remove, NormalKnownSigmaPrior, uncounted=True)
 def _cache_remove(prior, data, i, cache):
     cache[1] -= 1.0
     cache[2] -= data[i, 0] - prior.shift[0]
@@ -295,7 +295,7 @@ def _cache_remove(prior, data, i, cache):
     return True
 
 
-@base.implements(base.log_predictive, NormalKnownSigmaPrior)
+@base.implements(base.log_predictive, NormalKnownSigmaPrior, uncounted=True)
 def _log_predictive(prior, data, i, cache):
     """Return the normal log predictive density, eq. (7.21) as a ratio of marginals."""
     scaled = (data[i, 0] - prior.shift[0] - cache[3]) * cache[4]

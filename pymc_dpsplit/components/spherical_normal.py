@@ -259,7 +259,7 @@ def _fill_log_density(prior, tile, params, out, scratch):
     fill_log_independent(tile, mu, precision, params[0], out)
 
 
-@base.implements(base.add_row, SphericalNormalPrior)
+@base.implements(base.add_row, SphericalNormalPrior, uncounted=True)
 def _add_row(prior, data, i, stats):
     d, squares = data.shape[1], 0.0
     stats[0] += 1.0
@@ -347,7 +347,7 @@ def _move_mean(prior, data, i, weight, cache):
         cache[4 + j] += weight * (data[i, j] - prior.shift[j] - cache[4 + j])
 
 
-@base.implements(base.predictive_add, SphericalNormalPrior)
+@base.implements(base.predictive_add, SphericalNormalPrior, uncounted=True)
 def _cache_add(prior, data, i, cache):
     kappa_n = prior.kappa0 + cache[1]
     cache[2] += 0.5 * kappa_n / (kappa_n + 1.0) * _squared_gap(prior, data, i, cache)
@@ -356,7 +356,7 @@ def _cache_add(prior, data, i, cache):
     _refresh_normaliser(prior, cache)
 
 
-@base.implements(base.predictive_remove, SphericalNormalPrior)
+@base.implements(base.predictive_remove, SphericalNormalPrior, uncounted=True)
 def _cache_remove(prior, data, i, cache):
     kappa_n, before = prior.kappa0 + cache[1], cache[2]
     cache[2] -= 0.5 * kappa_n / (kappa_n - 1.0) * _squared_gap(prior, data, i, cache)
@@ -368,7 +368,7 @@ def _cache_remove(prior, data, i, cache):
     return True
 
 
-@base.implements(base.log_predictive, SphericalNormalPrior)
+@base.implements(base.log_predictive, SphericalNormalPrior, uncounted=True)
 def _log_predictive(prior, data, i, cache):
     """Return the Student t log predictive density, eq. (7.30) as a ratio of marginals."""
     d, kappa_n = data.shape[1], prior.kappa0 + cache[1]

@@ -35,15 +35,14 @@ def choose_position(log_mass, log_sizes, n, u):
         first += WIDE
         target -= running
         running = _block_sum(log_mass, first)
-    last = -1
-    running = 0.0
+    # A loop that ends at the choice would end unpredictably, which costs more than all its steps.
+    running, n_before = 0.0, 0
     for p in range(first, first + WIDE):
-        if log_mass[p] > _NOTHING:
-            last = p
-            running += log_mass[p]
-            if target < running:
-                return p
-    return last if last >= 0 else _last_with_mass(log_mass, n)
+        running += log_mass[p]
+        n_before += running <= target
+    if n_before < WIDE and log_mass[first + n_before] > _NOTHING:
+        return first + n_before
+    return _position_with_mass(log_mass, first, n, target)
 
 
 @jitted_inlined
@@ -54,8 +53,17 @@ def _block_sum(mass, first):
 
 
 @jitted
-def _last_with_mass(mass, n):
-    """Return the last position with mass, where rounding led beyond it."""
+def _position_with_mass(mass, first, n, target):
+    """Choose in the block at `first` where a position without mass, or none, would be chosen."""
+    last, running = -1, 0.0
+    for p in range(first, first + WIDE):
+        if mass[p] > _NOTHING:
+            last = p
+            running += mass[p]
+            if target < running:
+                return p
+    if last >= 0:
+        return last
     p = n - 1
     while mass[p] <= _NOTHING:
         p -= 1

@@ -337,7 +337,7 @@ def _fill_log_density(prior, tile, params, out, scratch):
     fill_log_normal(tile, whitening, centre, params[0], out, scratch)
 
 
-@base.implements(base.add_row, MvNormalPrior)
+@base.implements(base.add_row, MvNormalPrior, uncounted=True)
 def _add_row(prior, data, i, stats):
     add_outer(prior.shift, data, i, stats)
 

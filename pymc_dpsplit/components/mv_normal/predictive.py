@@ -113,13 +113,13 @@ def _take_out(prior, data, i, cache):
     return log_diagonal if cache[2] > _LOG_DIGITS else math.nan
 
 
-@base.implements(base.predictive_add, MvNormalPrior)
+@base.implements(base.predictive_add, MvNormalPrior, uncounted=True)
 def _cache_add(prior, data, i, cache):
     _take_in(prior, data, i, cache)
     _refresh_normaliser(prior, cache)
 
 
-@base.implements(base.predictive_remove, MvNormalPrior)
+@base.implements(base.predictive_remove, MvNormalPrior, uncounted=True)
 def _cache_remove(prior, data, i, cache):
     log_diagonal = _take_out(prior, data, i, cache)
     if math.isnan(log_diagonal):
@@ -128,7 +128,7 @@ def _cache_remove(prior, data, i, cache):
     return True
 
 
-@base.implements(base.log_predictive, MvNormalPrior)
+@base.implements(base.log_predictive, MvNormalPrior, uncounted=True)
 def _log_predictive(prior, data, i, cache):
     """Return the Student t log predictive density, eq. (7.8)."""
     n_features = data.shape[1]
@@ -147,7 +147,7 @@ def _table_height(prior):
     return 4 + 2 * n_features + n_features * (n_features - 1) // 2
 
 
-@base.implements(collapsed.add_to_cluster, MvNormalPrior, uncounted=True)
+@base.implements(collapsed.add_to_cluster, MvNormalPrior, inline=True, uncounted=True)
 def _add_to_cluster(prior, data, i, clusters, p):
     cache = row_of(clusters.caches, p)
     _take_in(prior, data, i, cache)
@@ -155,7 +155,7 @@ def _add_to_cluster(prior, data, i, clusters, p):
     cache[0] = norm - log_diagonal_sum(square_of(cache, 3 + data.shape[1], data.shape[1]))
 
 
-@base.implements(collapsed.remove_from_cluster, MvNormalPrior, uncounted=True)
+@base.implements(collapsed.remove_from_cluster, MvNormalPrior, inline=True, uncounted=True)
 def _remove_from_cluster(prior, data, i, clusters, p):
     cache = row_of(clusters.caches, p)
     log_diagonal = _take_out(prior, data, i, cache)
@@ -165,7 +165,7 @@ def _remove_from_cluster(prior, data, i, clusters, p):
     return True
 
 
-@base.implements(collapsed.tabulate, MvNormalPrior, uncounted=True)
+@base.implements(collapsed.tabulate, MvNormalPrior, inline=True, uncounted=True)
 def _tabulate(prior, clusters, p):
     cache, table = row_of(clusters.caches, p), clusters.table
     n_features, n = prior.mu0.shape[0], cache[1]

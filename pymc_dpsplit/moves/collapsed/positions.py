@@ -221,7 +221,7 @@ def log_joining_one(law, positions, size):
     return known[at]
 
 
-@jitted_uncounted
+@jitted_inlined_uncounted
 def settle(prior, law, positions, p):
     """Bring what is derived from the cache and the size of a cluster up to date.
 
