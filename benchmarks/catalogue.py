@@ -101,8 +101,7 @@ SUBJECTS = {
         "draws another mixture of the kind, and of real data other chains. All are scored from "
         "partitions by one estimator: number of clusters, log joint, and the predictive density at "
         "three points, of which the slowest counts. Effective sizes are ArviZ's for bulk; R-hat is "
-        "the largest of all. Others: the best published sampler that is exact, measured once by "
-        "the same estimator on another machine (two shared AMD EPYC cores) and with another seed.",
+        "the largest of all.",
     ),
     "samplers": Subject(
         "Kernels side by side",
@@ -111,6 +110,14 @@ SUBJECTS = {
         "four chains one after another, one thread, alpha fixed at 1, scored as under Mixing. Then "
         "the mean of K less that of the control, in standard errors: a kernel that is exact is "
         "within 4.5. One seed, not used in development.",
+    ),
+    "nuts": Subject(
+        "Beside NUTS on finite mixtures",
+        "Effective draws per CPU second, tuning included, of the log predictive density at the "
+        "slowest of 12 observations, by `compare_samplers`: `DPMixture` with alpha = 1 by "
+        "`pm.sample`, over the same mixture cut off at 10 sticks, sampled by nutpie. Four chains "
+        "of 1000 draws and as many of tuning; the median over three seeds, and the range. If the "
+        "chains of nutpie have not met, as R-hat says, the ratio is too small.",
     ),
     "burn_in": Subject(
         "Burn-in",
@@ -154,6 +161,15 @@ SUBJECTS = {
         "quantities after 300 CPU seconds of each, tuning or burn-in included, one seed. Forty "
         "clusters: "
         "`pm.sample` by its defaults with alpha ~ Gamma(2, 4), 1000 draws and as many of tuning.",
+        is_long=True,
+    ),
+    "modes": Subject(
+        "Whether chains meet",
+        "`pm.sample` by its defaults with alpha ~ Gamma(2, 4), four chains that start from 1, 10, "
+        "50 and 200 clusters: the largest difference of the means of two chains' log joint "
+        "densities after tuning, in standard deviations of one chain. Forty and a hundred "
+        "spheres, centres N(0, 2^2 I); MNIST by its first 50 principal components where "
+        "`DPSPLIT_DATA` names its folder.",
         is_long=True,
     ),
     "mixing_long": Subject(

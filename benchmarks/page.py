@@ -1,4 +1,4 @@
-"""The page `docs/performance.md`, made of results, `catalogue` and `limits.toml` alone."""
+"""The page `docs/performance.md`, made of results, `catalogue` and two lists."""
 
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -10,6 +10,7 @@ from benchmarks.row import Row, figure
 
 PAGE = ROOT / "docs" / "performance.md"
 LIMITS = Path(__file__).with_name("limits.toml")
+_ELSEWHERE = Path(__file__).with_name("elsewhere.toml")
 
 Limits = Mapping[str, Mapping[str, str]]
 
@@ -56,6 +57,7 @@ def page_of(results: Mapping[str, Result], limits: Limits) -> str:
         parts.append(f"`{name}`, {result.date}{where}.\n")
         parts.append(_table(result.rows))
         parts.extend(_missed(result.rows, limits.get(name, {})))
+    parts.extend(_elsewhere(_ELSEWHERE))
     parts.extend(_absent([subject for name, subject in SUBJECTS.items() if name not in results]))
     return "\n".join(parts)
 
@@ -112,6 +114,22 @@ def _missed(rows: tuple[Row, ...], limits: Mapping[str, str]) -> Iterator[str]:
     if lines:
         yield "What limits the rest:\n"
         yield "\n".join(lines) + "\n"
+
+
+def _elsewhere(path: Path) -> Iterator[str]:
+    """Figures of other systems that were not measured beside ours."""
+    figures = tomllib.loads(path.read_text(encoding="utf-8"))["figures"]
+    yield "## Measured on another machine\n"
+    yield (
+        "Effective draws per CPU second of a published sampler that is exact, by the estimator of "
+        "Mixing, on two shared cores of an AMD EPYC and with another seed of the workload. They "
+        "are no figures to divide those above by.\n"
+    )
+    heads = ["workload", "system", "K", "log joint", "predictive density, worst of three points"]
+    lines = [
+        [one["workload"], one["system"], *(f"{rate:g}" for rate in one["rates"])] for one in figures
+    ]
+    yield _grid(heads, lines)
 
 
 def _absent(subjects: list[Subject]) -> Iterator[str]:

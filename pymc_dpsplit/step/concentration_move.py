@@ -59,7 +59,8 @@ def with_present_law(target: Target, strength: StrengthPrior) -> Target:
     """Return the target with the strength that kernels have left."""
     if strength.address == 0:
         return target
-    return target._replace(law=target.law._replace(strength=float(strength.present[1])))
+    law = PartitionLaw(target.law.discount, float(strength.present[1]))
+    return Target(target.prior, target.data, law)
 
 
 def move_concentrations(

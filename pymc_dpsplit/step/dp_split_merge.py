@@ -18,6 +18,7 @@ from pymc_dpsplit import sampler
 from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
 from pymc_dpsplit.data.blocks import column_centres, column_means
 from pymc_dpsplit.kernels.threads import new_pool
+from pymc_dpsplit.moves.strength import StrengthPrior
 from pymc_dpsplit.step.chain_memory import DPSplitMergeState
 from pymc_dpsplit.step.chain_start import first_state
 from pymc_dpsplit.step.concentration_move import (
@@ -210,6 +211,7 @@ class DPSplitMerge(BlockedStep):
         check_published(kernel, self.mixture.name, conditioning.law, of_kernel)
         self._centre(column_centres(conditioning.rows))
         self.kernel = kernel if kernel != AUTO else self._chosen(conditioning)
+        self._settings = self.options.settings()
         n_labels = self.mixture.items.number_of_observations(conditioning.rows)
         self.options.refuse_start(self.mixture.name, n_labels, self.mixture.items)
         exchanges_rows = self.mixture.is_latent and not self._keeps_parameters
@@ -296,7 +298,7 @@ class DPSplitMerge(BlockedStep):
         conditioning, target = self._read(point)
         state = self._chain_state(target, conditioning, point)
         strength = strength_prior(self._concentrations, point, conditioning.law, self.rng, early)
-        schedule = self._scheduled(target, state)._replace(strength=strength)
+        schedule = self._scheduled(target, state, strength)
         state, counts = sampler.advance(
             self._form(), target, state, self.rng, schedule, self._threads()
         )
@@ -378,19 +380,20 @@ class DPSplitMerge(BlockedStep):
         is_greedy = self.kernel == SLICES and self._is_early()
         return sampler.GREEDY if is_greedy else self.kernel
 
-    def _scheduled(self, target: sampler.Target, state: sampler.ChainState) -> sampler.Schedule:
+    def _scheduled(
+        self, target: sampler.Target, state: sampler.ChainState, strength: StrengthPrior
+    ) -> sampler.Schedule:
         """Schedule of this draw: renewed in the first half of tuning, frozen after the second."""
         kernel = self.kernel
         first_half = self.n_tune - len(self.history)
         if self.scan_list is None or (
             self.n_done < first_half and self.n_done % _RESCHEDULE_EVERY == 0
         ):
-            given = self.options.attempts, self.options.settings()
+            given = self.options.attempts, self._settings
             schedule = make_schedule(kernel, target, state, *given)
             self.n_iterations, self.attempts, self.scan_list, *_ = schedule
-        schedule = sampler.Schedule(
-            self.options.iterations or self.n_iterations, self.attempts, self.scan_list
-        )._replace(settings=self.options.settings())
+        n_iterations, settings = self.options.iterations or self.n_iterations, self._settings
+        schedule = sampler.Schedule(n_iterations, self.attempts, self.scan_list, strength, settings)
         if self.options.iterations is None and self.n_done == self.n_tune:
             tau = autocorrelation_time(self.history)
             schedule = increase_iterations(schedule, kernel, target, state, tau)
