@@ -93,6 +93,12 @@ def resume_groups(target: GroupedTarget, labels: np.ndarray) -> GroupedState:
     return GroupedState(labels, stats, weights, -float(np.log(n_clusters + 1.0)))
 
 
+def with_statistics(target: GroupedTarget, state: GroupedState) -> GroupedState:
+    """Return a state with the statistics of the rows of the target, which have moved."""
+    prior, data, _ = target.of_rows
+    return state._replace(stats=gather_stats(prior, data, state.labels, len(state.weights)))
+
+
 @jitted
 def count_groups(target, labels, n_clusters):
     """Count the rows of each group in each cluster.
