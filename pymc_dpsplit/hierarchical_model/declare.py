@@ -13,7 +13,6 @@ from pytensor.tensor.random.variable import shared_rng
 
 from pymc_dpsplit.components.arguments import shown
 from pymc_dpsplit.components.component_family import ComponentFamily
-from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
 from pymc_dpsplit.components.unmoved_rows import what_no_step_moves
 from pymc_dpsplit.hierarchical_model.groups import RowGroups, column_of_groups, read_groups
 from pymc_dpsplit.hierarchical_model.latent_rows import LatentGroupedRows
@@ -85,8 +84,9 @@ def HDPMixture(  # noqa: N802  (used like the distributions of PyMC)
     gamma : float or PyMC variable
         Concentration of the global measure, positive: the larger, the more clusters there are.
     component : ComponentFamily
-        Conjugate family with the hyperparameters of its base measure, for instance `MvNormal`.
-        Hyperparameters that are PyMC variables are sampled with the rest of the model.
+        Family with the hyperparameters of its base measure, for instance `MvNormal`, or any
+        distribution of PyMC, `Component`; without covariates.  Hyperparameters that are PyMC
+        variables are sampled with the rest of the model.
     groups : array-like of int or str, shape (N,), or pm.Data, or str
         Group of each row, in any order of rows, or the name of a column of `observed`, which then
         is not modelled.  Groups in ``pm.Data`` are those that it holds now.
@@ -216,12 +216,7 @@ def _checked_data(
     observed: Any, component: ComponentFamily, shape: Any, dims: Any, model: Model
 ) -> Observed:
     """Read the rows, or the shape of latent ones, and refuse those that the step cannot treat."""
-    if isinstance(component, NonconjugateFamily):
-        raise ValueError(
-            f"component={component!r} is not conjugate, so its parameters cannot be integrated "
-            "out; give a family such as Normal."
-        )
-    if component.holds_covariates:
+    if component.holds_covariates or component.has_covariates:
         raise ValueError(
             f"component is a {type(component).__name__}, whose covariates a hierarchical mixture "
             "cannot take; give a family without covariates."

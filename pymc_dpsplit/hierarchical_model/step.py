@@ -13,6 +13,7 @@ from pymc.step_methods.state import dataclass_state
 from pymc.util import get_random_generator
 
 from pymc_dpsplit.components.arguments import check_integer
+from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
 from pymc_dpsplit.components.shared_labels.items import Items
 from pymc_dpsplit.data.blocks import column_centres, column_means
 from pymc_dpsplit.hierarchical.iteration import advance_groups
@@ -92,7 +93,8 @@ class HDPMixtureStep(BlockedStep):
     kernel : str
         How rows are visited: ``"collapsed"``, one by one, with weights of groups and parameters
         integrated out; ``"slices"``, independently given these, by `threads`; or ``"auto"``, the
-        first up to 20,000 rows and the second beyond.  Both are exact.
+        first up to 20,000 rows and the second beyond, and for a `Component`, whose parameters
+        cannot be integrated out.  Both are exact.
     threads : int
         Number of threads of a sweep by slices; draws do not depend on it.
     start_clusters : int, optional
@@ -186,7 +188,8 @@ class HDPMixtureStep(BlockedStep):
         self._compile(model, point, compile_kwargs or {})
         self._target_at(point)
         n_rows = len(self.mixture.groups.group_of_row)
-        self.threads = threads if _by_slices(kernel, n_rows) else None
+        keeps = isinstance(self.mixture.component, NonconjugateFamily)
+        self.threads = threads if _by_slices(kernel, n_rows, keeps) else None
         if keep_labels is None:
             keep_labels = not self.mixture.is_latent and 4 * n_rows <= _BYTES_PER_DRAW
         self.keep_labels = keep_labels
@@ -403,14 +406,19 @@ def compiling_first(sample: Callable[..., Any]) -> Callable[..., Any]:
     return sampling
 
 
-def _by_slices(kernel: str, n_rows: int) -> bool:
+def _by_slices(kernel: str, n_rows: int, keeps_parameters: bool) -> bool:
     """Whether rows are visited by slices."""
     if kernel not in (AUTO, COLLAPSED, SLICES):
         raise ValueError(
             f"kernel={kernel!r} is unknown for an HDPMixture; give {AUTO!r}, {COLLAPSED!r} or "
             f"{SLICES!r}."
         )
-    return kernel == SLICES or (kernel == AUTO and n_rows > _MOST_COLLAPSED)
+    if keeps_parameters and kernel == COLLAPSED:
+        raise ValueError(
+            "kernel='collapsed' integrates parameters out, which a Component does not allow; leave "
+            "kernel out."
+        )
+    return kernel == SLICES or (kernel == AUTO and (keeps_parameters or n_rows > _MOST_COLLAPSED))
 
 
 def _refuse_another_start(start_clusters: int, continues: Mapping[str, LastDraws] | None) -> None:

@@ -64,10 +64,6 @@ def sampled():
             {"component": dps.Poisson(2.0, 1.0)},
             "b: observed is missing, and rows of Poisson cannot be latent, as no step moves whole",
         ),
-        (
-            {"component": dps.Component(pm.StudentT, nu=4, mu=pm.Normal.dist(), sigma=1.0)},
-            "b: component=.* is not conjugate, so its parameters cannot be integrated out; give",
-        ),
         ({"group_dim": "subject"}, "b: groups holds 'b', which is not in the coordinate 'subject'"),
     ],
 )

@@ -80,8 +80,8 @@ def loo_groups(
     ------
     ValueError
         If the mixture is not latent or its values are not scalars, if an observation depends on
-        the values of several groups, if an `HDPMixture` has missing entries, or if the trace lacks
-        a variable.
+        the values of several groups, if an observed `HDPMixture` has missing entries or is of a
+        `Component`, or if the trace lacks a variable.
 
     Notes
     -----
