@@ -28,6 +28,7 @@ from pymc_dpsplit.hierarchical.tables import redraw_weights
 from pymc_dpsplit.hierarchical_model.continuation import LastDraws, continued_state
 from pymc_dpsplit.hierarchical_model.draw_statistics import stats_of, stats_types
 from pymc_dpsplit.hierarchical_model.groups import refuse_changed_groups
+from pymc_dpsplit.hierarchical_model.kernel_choice import AUTO, by_slices, refuse_many_clusters
 from pymc_dpsplit.hierarchical_model.latent_update import Advanced, LatentUpdate, started_from
 from pymc_dpsplit.hierarchical_model.lookup import HierarchicalVariables, find_hierarchical
 from pymc_dpsplit.hierarchical_model.missing import completed, update_incomplete
@@ -45,9 +46,6 @@ from pymc_dpsplit.variables.step_registration import register_step, steps_last
 _KIND = "hierarchical mixture", "HDPMixture"
 # Labels are stored by default where those of a draw take no more than this.
 _BYTES_PER_DRAW = 2**18
-AUTO, COLLAPSED, SLICES = "auto", "collapsed", "slices"
-# Number of rows up to which rows are visited one by one.
-_MOST_COLLAPSED = 20_000
 
 
 @dataclass_state
@@ -112,9 +110,11 @@ class HDPMixtureStep(BlockedStep):
 
     Notes
     -----
-    A draw conditions on no weights of groups: these and the parameters are integrated out.  The
-    step also moves each concentration that depends on one scalar variable, with the global weights
-    summed out.  docs/sample_stats.md lists all statistics.
+    A draw conditions on no weights of groups: these and the parameters are integrated out.
+    Parameters of a family that is not conjugate are part of the state, and move by slice sampling;
+    splits and merges propose them together with the labels.  The step also moves each concentration
+    that depends on one scalar variable, with the global weights summed out.  docs/sample_stats.md
+    lists all statistics.
 
     Raises
     ------
@@ -189,7 +189,7 @@ class HDPMixtureStep(BlockedStep):
         self._target_at(point)
         n_rows = len(self.mixture.groups.group_of_row)
         keeps = isinstance(self.mixture.component, NonconjugateFamily)
-        self.threads = threads if _by_slices(kernel, n_rows, keeps) else None
+        self.threads = threads if by_slices(kernel, n_rows, keeps) else None
         if keep_labels is None:
             keep_labels = not self.mixture.is_latent and 4 * n_rows <= _BYTES_PER_DRAW
         self.keep_labels = keep_labels
@@ -367,6 +367,7 @@ class HDPMixtureStep(BlockedStep):
         except ValueError as error:
             raise ValueError(f"{mixture.name}: {error}") from None
         prior = mixture.component.prior(values, self._shift)
+        refuse_many_clusters(mixture.name, prior, float(gamma))
         of_rows = Target(prior, self._data, dirichlet_process(float(gamma)))
         groups = mixture.groups
         return GroupedTarget(of_rows, groups.group_of_row, groups.sizes, float(alpha)), values
@@ -404,21 +405,6 @@ def compiling_first(sample: Callable[..., Any]) -> Callable[..., Any]:
         return sample(*args, **kwargs)
 
     return sampling
-
-
-def _by_slices(kernel: str, n_rows: int, keeps_parameters: bool) -> bool:
-    """Whether rows are visited by slices."""
-    if kernel not in (AUTO, COLLAPSED, SLICES):
-        raise ValueError(
-            f"kernel={kernel!r} is unknown for an HDPMixture; give {AUTO!r}, {COLLAPSED!r} or "
-            f"{SLICES!r}."
-        )
-    if keeps_parameters and kernel == COLLAPSED:
-        raise ValueError(
-            "kernel='collapsed' integrates parameters out, which a Component does not allow; leave "
-            "kernel out."
-        )
-    return kernel == SLICES or (kernel == AUTO and (keeps_parameters or n_rows > _MOST_COLLAPSED))
 
 
 def _refuse_another_start(start_clusters: int, continues: Mapping[str, LastDraws] | None) -> None:

@@ -80,6 +80,13 @@ def test_kernel_that_integrates_parameters_out_is_refused():
         dps.HDPMixtureStep(kernel="collapsed")
 
 
+def test_gamma_that_is_too_large_is_refused():
+    with pm.Model():
+        dps.HDPMixture("x", 1.0, 1e6, student_t(), groups=GROUPS, observed=ROWS)
+        with pytest.raises(ValueError, match=r"x: gamma is 1e\+06 in a draw, for which a sweep"):
+            dps.HDPMixtureStep()
+
+
 def test_covariates_are_refused():
     component = dps.Component(
         lambda beta, x: pm.Normal.dist(beta * x, 1.0),
