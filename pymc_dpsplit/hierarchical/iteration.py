@@ -2,6 +2,9 @@
 
 import numpy as np
 
+from pymc_dpsplit.components.nonconjugate.compiled_prior import empty_pool
+from pymc_dpsplit.hierarchical.kept_parameters import move_parameters_and_clusters
+from pymc_dpsplit.hierarchical.parameters import keeps_parameters
 from pymc_dpsplit.hierarchical.scan import scan_rows
 from pymc_dpsplit.hierarchical.slices import sweep_groups
 from pymc_dpsplit.hierarchical.split_merge import attempt_split_or_merge
@@ -93,7 +96,7 @@ def advance_groups(
     n_attempts : int
         Splits and merges attempted in each iteration.
     threads : int, optional
-        Of a sweep by slices; None for a collapsed scan.
+        Of a sweep by slices; None for a collapsed scan, which needs a conjugate family.
 
     Returns
     -------
@@ -104,8 +107,18 @@ def advance_groups(
         Numbers of proposals and acceptances, see `moves.acceptance_counts`.
     """
     acceptance_counts = np.zeros(4, np.int64)
+    is_open = not keeps_parameters(target.of_rows.prior)
+    if not is_open:
+        # Draws from the base measure are those of this draw alone.
+        empty_pool(target.of_rows.prior)
     for left in reversed(range(n_iterations)):
-        if threads is None:
+        if not is_open:
+            state = sweep_groups(target, state, rng, threads or 1)
+            stats, weights = move_parameters_and_clusters(
+                target, *state[:3], rng, n_attempts, acceptance_counts
+            )
+            state = state._replace(stats=stats, weights=weights)
+        elif threads is None:
             changed = iterate_groups(target, *state, rng, n_attempts, acceptance_counts)
             state = GroupedState(state.labels, *changed)
         else:

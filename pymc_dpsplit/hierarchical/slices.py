@@ -19,6 +19,7 @@ from pymc_dpsplit.components.base import (
     params_size,
     stats_size,
 )
+from pymc_dpsplit.components.nonconjugate.compiled_prior import keep_parameters
 from pymc_dpsplit.components.optional import begin_tile, find_table
 from pymc_dpsplit.hierarchical.state import GroupedState, GroupedTarget, count_groups
 from pymc_dpsplit.kernels.jit import jitted
@@ -226,11 +227,12 @@ def new_stats_of_strips(target, n_atoms):
 
 
 @jitted
-def end_slices(labels, measure, strip_stats):
+def end_slices(prior, labels, measure, strip_stats):
     """Number the clusters that have rows, and return the weights of others to the remainder.
 
     Parameters
     ----------
+    prior : NamedTuple
     labels : ndarray of int32, shape (N,)
         Rows of the weights of the measure; replaced by numbers of clusters.
     measure : GroupedMeasure
@@ -243,6 +245,7 @@ def end_slices(labels, measure, strip_stats):
     log_rest : float
     """
     stats, renumbered = total_strips(strip_stats)
+    keep_parameters(prior, measure.params, renumbered, stats)
     weights, log_rest = np.empty(stats.shape[0]), measure.log_rest
     for a in range(renumbered.shape[0]):
         if renumbered[a] >= 0:
@@ -286,4 +289,5 @@ def sweep_groups(
             assign_strips_of_groups(*task)
             for other in others:
                 other.result()
-    return GroupedState(labels, *end_slices(labels, measure, strip_stats))
+    prior = target.of_rows.prior
+    return GroupedState(labels, *end_slices(prior, labels, measure, strip_stats))

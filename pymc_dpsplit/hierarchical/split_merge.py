@@ -152,6 +152,32 @@ def log_split_ratio(target, division, union, strength, log_shares):
 
 
 @jitted
+def draw_log_shares(shapes, rng):
+    """Draw the logarithms of the shares of both sides in the weight, eq. (16.3)."""
+    log_left, log_right = draw_log_gamma(rng, shapes[0]), draw_log_gamma(rng, shapes[1])
+    log_sum = log_sum_of_two(log_left, log_right)
+    return log_left - log_sum, log_right - log_sum
+
+
+@jitted
+def split_weights(weights, a, log_shares):
+    """Divide the weight of a cluster; the new cluster is the last one."""
+    changed = np.append(weights, weights[a] * math.exp(log_shares[1]))
+    changed[a] = weights[a] * math.exp(log_shares[0])
+    return changed
+
+
+@jitted
+def merged_weights(weights, a, b):
+    """Add the weights of two clusters, numbered as by `apply_merge`."""
+    changed = weights[:-1].copy()
+    if max(a, b) < changed.shape[0]:
+        changed[max(a, b)] = weights[-1]
+    changed[min(a, b)] = weights[a] + weights[b]
+    return changed
+
+
+@jitted
 def attempt_split_or_merge(target, labels, stats, weights, rng, stream, acceptance_counts):
     """Attempt to split the cluster of two rows, or to merge their clusters, eq. (16.4).
 
@@ -183,9 +209,7 @@ def attempt_split_or_merge(target, labels, stats, weights, rng, stream, acceptan
     division = divide(target, half, allocation, stream)
     shapes = shape_of_share(division.counts[0], half), shape_of_share(division.counts[1], half)
     if is_split:
-        log_left, log_right = draw_log_gamma(rng, shapes[0]), draw_log_gamma(rng, shapes[1])
-        log_sum = log_sum_of_two(log_left, log_right)
-        log_shares = log_left - log_sum, log_right - log_sum
+        log_shares = draw_log_shares(shapes, rng)
         union = stats[a].copy()
     else:
         log_shares = math.log(weights[a] / weight), math.log(weights[b] / weight)
@@ -200,12 +224,5 @@ def attempt_split_or_merge(target, labels, stats, weights, rng, stream, acceptan
     if is_split:
         left, right = division.pair[0], division.pair[1]
         stats = apply_split(labels, stats, a, allocation.members, division.side, left, right)
-        changed = np.append(weights, weight * math.exp(log_shares[1]))
-        changed[a] = weight * math.exp(log_shares[0])
-        return stats, changed
-    # As `apply_merge` numbers the clusters.
-    changed = weights[:-1].copy()
-    if max(a, b) < changed.shape[0]:
-        changed[max(a, b)] = weights[-1]
-    changed[min(a, b)] = weight
-    return apply_merge(labels, stats, a, b), changed
+        return stats, split_weights(weights, a, log_shares)
+    return apply_merge(labels, stats, a, b), merged_weights(weights, a, b)

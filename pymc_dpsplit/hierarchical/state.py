@@ -4,8 +4,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pymc_dpsplit.hierarchical.parameters import (
+    draw_parameters_of,
+    first_statistics,
+    keeps_parameters,
+    statistics_with,
+)
 from pymc_dpsplit.kernels.jit import jitted
-from pymc_dpsplit.moves.partition import gather_stats
+from pymc_dpsplit.moves.nonconjugate.nearest_centre import nearest_centre
 from pymc_dpsplit.moves.start import assign_to_centres
 from pymc_dpsplit.moves.target import Target
 
@@ -69,7 +75,10 @@ def start_groups(target: GroupedTarget, n_centres: int, rng: np.random.Generator
     prior, data, _ = target.of_rows
     labels = np.empty(len(target.group_of_row), np.int32)
     centres = rng.choice(len(labels), n_centres, replace=False)
-    assign_to_centres(prior, data, centres, labels)
+    if keeps_parameters(prior):
+        labels[:] = nearest_centre(target.of_rows, centres)
+    else:
+        assign_to_centres(prior, data, centres, labels)
     return resume_groups(target, labels)
 
 
@@ -88,9 +97,19 @@ def resume_groups(target: GroupedTarget, labels: np.ndarray) -> GroupedState:
     """
     prior, data, _ = target.of_rows
     n_clusters = int(labels.max()) + 1
-    stats = gather_stats(prior, data, labels, n_clusters)
+    stats = first_statistics(prior, data, labels, n_clusters)
     weights = np.full(n_clusters, 1.0 / (n_clusters + 1))
     return GroupedState(labels, stats, weights, -float(np.log(n_clusters + 1.0)))
+
+
+def with_statistics(target: GroupedTarget, state: GroupedState) -> GroupedState:
+    """Return a state with the statistics of the rows of the target, which have moved."""
+    prior, data, _ = target.of_rows
+    params = np.empty((len(state.weights), 0))
+    if keeps_parameters(prior):
+        # Those of the state, so that nothing is drawn.
+        params = draw_parameters_of(prior, state.stats, np.random.default_rng(0))
+    return state._replace(stats=statistics_with(prior, data, state.labels, params))
 
 
 @jitted

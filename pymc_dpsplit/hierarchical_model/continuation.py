@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pymc_dpsplit.hierarchical.parameters import keeps_parameters, statistics_with
 from pymc_dpsplit.hierarchical.state import GroupedState, GroupedTarget, resume_groups
 from pymc_dpsplit.hierarchical_model.lookup import HierarchicalVariables
 
@@ -54,4 +55,10 @@ def continued_state(
     state = resume_groups(target, last.labels[chain].astype(np.int32))
     # A point holds the logarithm of the weight of the remainder.
     log_rest = float(point[mixture.value_names["new_weight"]])
-    return state._replace(weights=weights[: len(state.weights)].copy(), log_rest=log_rest)
+    n_clusters, (prior, data, _) = len(state.weights), target.of_rows
+    if keeps_parameters(prior):
+        names = mixture.component.parameters
+        parameters = {name: point[mixture.value_names[name]][:n_clusters] for name in names}
+        params = mixture.component.pack(parameters, prior.shift)
+        state = state._replace(stats=statistics_with(prior, data, state.labels, params))
+    return state._replace(weights=weights[:n_clusters].copy(), log_rest=log_rest)

@@ -18,6 +18,7 @@ _TYPES: dict[str, Any] = {
     "occupied": np.int64,
     "shared": np.int64,
     **dict.fromkeys(_COUNTS, np.int64),
+    "exchanged": np.int64,
     "alpha": np.float64,
     "gamma": np.float64,
     "seconds": np.float64,
@@ -52,6 +53,7 @@ def stats_of(
     target: GroupedTarget,
     state: GroupedState,
     acceptance_counts: np.ndarray,
+    n_exchanged: int,
     labels: np.ndarray | None,
 ) -> dict[str, Any]:
     """Statistics of a draw, except its seconds.
@@ -64,6 +66,8 @@ def stats_of(
     state : GroupedState
     acceptance_counts : ndarray of int64, shape (4,)
         Numbers of proposals and acceptances, see `moves.acceptance_counts`.
+    n_exchanged : int
+        Latent rows that moved together with their labels.
     labels : ndarray of int, shape (N,), optional
         Those to store.
 
@@ -81,6 +85,7 @@ def stats_of(
         "shared": summary.shared,
         "occupied": len(state.weights),
         **dict(zip(_COUNTS, acceptance_counts, strict=True)),
+        "exchanged": n_exchanged,
         "alpha": target.alpha,
         "gamma": target.of_rows.law.strength,
     }

@@ -131,7 +131,11 @@ def read_groups(
             "column of a table, or pm.Data of the model."
         )
     refuse_other_index("groups", groups, observed)
-    numbers, names = numbered_groups(groups, n_rows)
+    try:
+        numbers, names = numbered_groups(groups, n_rows)
+    except ValueError as error:
+        of = name if observed is None else "observed"
+        raise ValueError(str(error).replace("observed", of)) from None
     if dim not in model.dim_lengths:
         order = np.argsort(np.asarray(names), kind="stable")
         return RowGroups(np.argsort(order)[numbers], [names[at] for at in order], dim, data)

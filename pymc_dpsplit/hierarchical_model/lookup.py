@@ -13,16 +13,18 @@ from pymc_dpsplit.components.arguments import rows_of
 from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.data.sparse_rows import SparseRows
 from pymc_dpsplit.hierarchical_model.groups import RowGroups
+from pymc_dpsplit.hierarchical_model.latent_rows import LatentGroupedRows
 from pymc_dpsplit.hierarchical_model.measure import (
+    LABELS,
     N_TABLES,
     GroupedRows,
     HierarchicalMeasure,
+    overflow_of_groups,
 )
 from pymc_dpsplit.hierarchical_model.missing import GroupedMissing
 from pymc_dpsplit.variables.concentration import roots_of
 from pymc_dpsplit.variables.declared_models import declared_in
 from pymc_dpsplit.variables.lookup import MixtureVariables
-from pymc_dpsplit.variables.measure import overflow_message
 from pymc_dpsplit.variables.observed import values_of
 from pymc_dpsplit.variables.rows import centred_rows
 
@@ -43,9 +45,9 @@ class HierarchicalVariables:
     hyperparameters : dict
         Name to TensorVariable.
     rv : TensorVariable
-        The observed rows.
+        The rows, observed or latent.
     data : TensorVariable
-        Their values, NaN where missing.
+        Their values, NaN where missing; `rv` itself if it is latent.
     unobserved : TensorVariable, optional
         The missing entries.
     """
@@ -80,6 +82,11 @@ class HierarchicalVariables:
     def groups(self) -> RowGroups:
         """Return the groups of the rows."""
         return self.op.groups
+
+    @property
+    def is_latent(self) -> bool:
+        """Return whether the rows were declared as a latent variable."""
+        return isinstance(self.rv.owner.op, LatentGroupedRows)
 
     @property
     def rows(self) -> Any:
@@ -118,6 +125,7 @@ class HierarchicalVariables:
         log_rest: float,
         parameters: dict[str, np.ndarray],
         n_tables: int,
+        labels: np.ndarray,
     ) -> dict[str, np.ndarray]:
         """Return the entries of a point for a measure.
 
@@ -129,6 +137,8 @@ class HierarchicalVariables:
         parameters : dict
             Name to ndarray (K, ...), in the same order.
         n_tables : int
+        labels : ndarray of int, shape (N,)
+            In the same order; they are no entry unless they are variables.
 
         Returns
         -------
@@ -140,14 +150,15 @@ class HierarchicalVariables:
             If other variables depend on clusters that are not recorded.
         """
         n_clusters, kept = len(weights), self.op.max_clusters
-        if n_clusters > kept and rvs_in_graph(list(self.hyperparameters.values())):
-            message = overflow_message(self.name, n_clusters, kept)
-            raise ValueError(message.replace("DPMixture", "HDPMixture"))
+        vary = rvs_in_graph(list(self.hyperparameters.values()))
+        if n_clusters > kept and (vary or self.op.labelled):
+            raise ValueError(overflow_of_groups(self.name, n_clusters, kept))
         values = {
             "n_clusters": n_clusters,
             # A point holds the logarithm.
             "new_weight": log_rest,
             N_TABLES: n_tables,
+            LABELS: labels,
             **self.op.padded(weights, parameters),
         }
         types = zip(self.op.roles, self.op.output_types, strict=True)
@@ -172,8 +183,9 @@ def find_hierarchical(model: Model) -> dict[str, HierarchicalVariables]:
         if isinstance(getattr(rv.owner, "op", None), GroupedMissing)
     }
     found = {}
+    kinds = GroupedRows, LatentGroupedRows
     for name, node, measure, value_names, rv in declared_in(
-        model, HierarchicalMeasure.step_name, GroupedRows
+        model, HierarchicalMeasure.step_name, kinds
     ):
         keys, unobserved = node.op.component.hyperparameter_ndims(), missing.get(name)
         if unobserved is not None:
@@ -185,7 +197,7 @@ def find_hierarchical(model: Model) -> dict[str, HierarchicalVariables]:
             concentrations=dict(zip(("alpha", "gamma"), node.inputs[1:3], strict=True)),
             hyperparameters=dict(zip(keys, node.inputs[3:], strict=True)),
             rv=rv,
-            data=model.rvs_to_values[rv],
+            data=model.rvs_to_values[rv] if rv in model.observed_RVs else rv,
             unobserved=unobserved,
         )
     return found

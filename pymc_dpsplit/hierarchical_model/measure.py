@@ -14,20 +14,22 @@ from pytensor.tensor.type import TensorType
 
 from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.hierarchical_model.groups import RowGroups
-from pymc_dpsplit.moves.franchise import draw_franchise
+from pymc_dpsplit.moves.franchise import Seated, draw_franchise, seat_in_franchise
 from pymc_dpsplit.variables.base_density import base_log_density
 from pymc_dpsplit.variables.inputs import named_hyperparameters
 from pymc_dpsplit.variables.measure import (
     ROLES,
     CentralParameters,
     OwnedByStep,
+    label_dtype,
+    overflow_message,
     pad_rows,
     parameter_shapes,
 )
 from pymc_dpsplit.variables.object_mode import ObjectModeOp
 from pymc_dpsplit.variables.owned_terms import conditional_term, kept_term
 
-N_TABLES = "n_tables"
+N_TABLES, LABELS = "n_tables", "labels"
 
 
 class HierarchicalMeasure(OwnedByStep, ObjectModeOp, RNGConsumerOp, MeasurableOp):
@@ -35,7 +37,7 @@ class HierarchicalMeasure(OwnedByStep, ObjectModeOp, RNGConsumerOp, MeasurableOp
 
     Inputs are a generator, alpha, gamma and the hyperparameters.  Outputs are the generator, the
     number of clusters K, the weight of the remainder, the weights (L,) in decreasing order, each
-    cluster parameter (L, ...), and the number of tables.
+    cluster parameter (L, ...), the number of tables and, if `labelled`, the label (N,) of each row.
 
     Parameters
     ----------
@@ -48,9 +50,11 @@ class HierarchicalMeasure(OwnedByStep, ObjectModeOp, RNGConsumerOp, MeasurableOp
         Number of features D of a row.
     max_clusters : int
         Number of rows L.
+    labelled : bool
+        Whether labels are variables of the model.
     """
 
-    __props__ = ("target", "component", "groups", "n_features", "max_clusters")
+    __props__ = ("target", "component", "groups", "n_features", "max_clusters", "labelled")
     _print_name = ("HDPMeasure", r"\operatorname{HDPMeasure}")
     name = "HDPMeasure"
     step_name, step_class = "hdp", "HDPMixtureStep"
@@ -63,17 +67,19 @@ class HierarchicalMeasure(OwnedByStep, ObjectModeOp, RNGConsumerOp, MeasurableOp
         groups: RowGroups,
         n_features: int,
         max_clusters: int,
+        labelled: bool = False,
     ) -> None:
         self.target = target
         self.component = component
         self.groups = groups
         self.n_features = n_features
         self.max_clusters = max_clusters
+        self.labelled = labelled
 
     @property
     def roles(self) -> tuple[str, ...]:
         """Return the role of every output except the generator."""
-        return (*ROLES, *self.component.parameters, N_TABLES)
+        return (*ROLES, *self.component.parameters, N_TABLES, *[LABELS] * self.labelled)
 
     @property
     def output_types(self) -> list[TensorType]:
@@ -81,7 +87,11 @@ class HierarchicalMeasure(OwnedByStep, ObjectModeOp, RNGConsumerOp, MeasurableOp
         parameters = parameter_shapes(self.component, self.max_clusters, self.n_features)
         types = [TensorType("int64", ()), TensorType("float64", ())]
         types += [TensorType("float64", of) for of in [(self.max_clusters,), *parameters]]
-        return [*types, TensorType("int64", ())]
+        types.append(TensorType("int64", ()))
+        if self.labelled:
+            n_rows = len(self.groups.group_of_row)
+            types.append(TensorType(label_dtype(self.max_clusters), (n_rows,)))
+        return types
 
     @override
     def make_node(self, *inputs: Any) -> Apply:
@@ -105,17 +115,26 @@ class HierarchicalMeasure(OwnedByStep, ObjectModeOp, RNGConsumerOp, MeasurableOp
         rng, alpha, gamma, *hyperparameters = inputs
         rng = custom_rng_deepcopy(rng)
         values = named_hyperparameters(self.component, hyperparameters)
-        tables, weights, log_rest = draw_franchise(
-            self.groups.sizes, float(alpha), float(gamma), rng
-        )
-        n_clusters = len(tables)
+        labels, tables, weights, log_rest = self._seated(float(alpha), float(gamma), rng)
+        n_clusters, order = len(tables), np.argsort(-weights, kind="stable")
+        if self.labelled and n_clusters > self.max_clusters:
+            raise ValueError(overflow_of_groups(self.target, n_clusters, self.max_clusters))
         parameters = self.component.draw_base(rng, values, min(n_clusters, self.max_clusters))
-        drawn = self.padded(np.sort(weights)[::-1], parameters)
+        drawn = self.padded(weights[order], parameters)
         measure = {"n_clusters": n_clusters, "new_weight": np.exp(log_rest), **drawn}
         measure[N_TABLES] = tables.sum()
+        if self.labelled:
+            measure[LABELS] = np.argsort(order)[labels].astype(label_dtype(self.max_clusters))
         output_storage[0][0] = rng
         for role, storage in zip(self.roles, output_storage[1:], strict=True):
             storage[0] = np.asarray(measure[role])
+
+    def _seated(self, alpha: float, gamma: float, rng: np.random.Generator) -> Seated:
+        """Draw clusters of the rows, and labels (N,) only if these are variables."""
+        if self.labelled:
+            return seat_in_franchise(self.groups.group_of_row, alpha, gamma, rng)
+        nobody = np.empty(0, np.int64)
+        return Seated(nobody, *draw_franchise(self.groups.sizes, alpha, gamma, rng))
 
     def padded(
         self, weights: np.ndarray, parameters: dict[str, np.ndarray]
@@ -130,6 +149,12 @@ class HierarchicalMeasure(OwnedByStep, ObjectModeOp, RNGConsumerOp, MeasurableOp
     @override
     def __str__(self) -> str:
         return f"{self.name}{{{self.target}}}"
+
+
+def overflow_of_groups(target: str, n_clusters: int, max_clusters: int) -> str:
+    """Return the message for a draw with more clusters than rows, when all must be recorded."""
+    message = overflow_message(target, n_clusters, max_clusters)
+    return message.replace("DPMixture", "HDPMixture")
 
 
 @_logprob.register(HierarchicalMeasure)
@@ -152,7 +177,9 @@ def _measure_logprob(
             f"The variables of the mixture {op.target!r} have a joint log-probability; give a "
             "value for each of them."
         )
-    n_clusters, new_weight, weights, *parameters, n_tables = values
+    n_parameters = len(op.component.parameters)
+    n_clusters, new_weight, weights, *rest = values
+    parameters, (n_tables, *labels) = rest[:n_parameters], rest[n_parameters:]
     base = base_log_density(op.component, n_clusters, parameters, hyperparameters)
     zero: Any = pt.zeros((), dtype="float64")
     sizes, times = unique_sizes(op.groups)
@@ -165,6 +192,8 @@ def _measure_logprob(
         conditional_term(base, zero, [n_clusters, *parameters, *hyperparameters]),
         *([zero] * (len(parameters) - 1)),
         n_tables * pt.log(alpha) + of_sizes,
+        # Given tables and global weights, labels have no factor with a concentration.
+        *(pt.zeros(of.shape, dtype="float64") for of in labels),
     ]
 
 

@@ -13,15 +13,23 @@ from pymc.step_methods.state import dataclass_state
 from pymc.util import get_random_generator
 
 from pymc_dpsplit.components.arguments import check_integer
+from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
 from pymc_dpsplit.components.shared_labels.items import Items
-from pymc_dpsplit.data.blocks import column_centres
+from pymc_dpsplit.data.blocks import column_centres, column_means
 from pymc_dpsplit.hierarchical.iteration import advance_groups
 from pymc_dpsplit.hierarchical.parameters import draw_parameters_of
-from pymc_dpsplit.hierarchical.state import GroupedState, GroupedTarget, start_groups
+from pymc_dpsplit.hierarchical.state import (
+    GroupedState,
+    GroupedTarget,
+    start_groups,
+    with_statistics,
+)
 from pymc_dpsplit.hierarchical.tables import redraw_weights
 from pymc_dpsplit.hierarchical_model.continuation import LastDraws, continued_state
 from pymc_dpsplit.hierarchical_model.draw_statistics import stats_of, stats_types
 from pymc_dpsplit.hierarchical_model.groups import refuse_changed_groups
+from pymc_dpsplit.hierarchical_model.kernel_choice import AUTO, by_slices, refuse_many_clusters
+from pymc_dpsplit.hierarchical_model.latent_update import Advanced, LatentUpdate, started_from
 from pymc_dpsplit.hierarchical_model.lookup import HierarchicalVariables, find_hierarchical
 from pymc_dpsplit.hierarchical_model.missing import completed, update_incomplete
 from pymc_dpsplit.moves.franchise import factor_of_alpha, factor_of_gamma
@@ -38,9 +46,6 @@ from pymc_dpsplit.variables.step_registration import register_step, steps_last
 _KIND = "hierarchical mixture", "HDPMixture"
 # Labels are stored by default where those of a draw take no more than this.
 _BYTES_PER_DRAW = 2**18
-AUTO, COLLAPSED, SLICES = "auto", "collapsed", "slices"
-# Number of rows up to which rows are visited one by one.
-_MOST_COLLAPSED = 20_000
 
 
 @dataclass_state
@@ -86,23 +91,30 @@ class HDPMixtureStep(BlockedStep):
     kernel : str
         How rows are visited: ``"collapsed"``, one by one, with weights of groups and parameters
         integrated out; ``"slices"``, independently given these, by `threads`; or ``"auto"``, the
-        first up to 20,000 rows and the second beyond.  Both are exact.
+        first up to 20,000 rows and the second beyond, and for a `Component`, whose parameters
+        cannot be integrated out.  Both are exact.
     threads : int
         Number of threads of a sweep by slices; draws do not depend on it.
     start_clusters : int, optional
         Number of clusters to start from.  By default each chain draws it log-uniformly from 1 to
         min(50, N), so that chains start over-dispersed.
+    exchanges : int
+        Number of joint updates of labels and latent rows per draw, if each observation depends on
+        one row; 0 leaves the rows to other steps.
     keep_labels : bool, optional
         Store the labels of every draw in ``sample_stats`` as ``{name}_labels``.  By default they
-        are stored if those of a draw take no more than 256 KiB, up to 65,536 rows.
+        are stored if those of a draw take no more than 256 KiB, up to 65,536 rows; those of latent
+        rows are variables, and are not stored twice.
     continues : mapping, optional
         Given by `extend`: name of mixture to the last draws of a trace, from which chains go on.
 
     Notes
     -----
-    A draw conditions on no weights of groups: these and the parameters are integrated out.  The
-    step also moves each concentration that depends on one scalar variable, with the global weights
-    summed out.  docs/sample_stats.md lists all statistics.
+    A draw conditions on no weights of groups: these and the parameters are integrated out.
+    Parameters of a family that is not conjugate are part of the state, and move by slice sampling;
+    splits and merges propose them together with the labels.  The step also moves each concentration
+    that depends on one scalar variable, with the global weights summed out.  docs/sample_stats.md
+    lists all statistics.
 
     Raises
     ------
@@ -146,6 +158,7 @@ class HDPMixtureStep(BlockedStep):
         kernel: str = AUTO,
         threads: int = 1,
         start_clusters: int | None = None,
+        exchanges: int = 10,
         keep_labels: bool | None = None,
         continues: Mapping[str, LastDraws] | None = None,
     ) -> None:
@@ -154,6 +167,7 @@ class HDPMixtureStep(BlockedStep):
         check_integer("iterations", iterations, 1)
         check_integer("attempts", attempts, 0)
         check_integer("threads", threads, 1)
+        check_integer("exchanges", exchanges, 0)
         if start_clusters is not None:
             check_integer("start_clusters", start_clusters, 1)
             _refuse_another_start(start_clusters, continues)
@@ -166,22 +180,28 @@ class HDPMixtureStep(BlockedStep):
         self.start_clusters = start_clusters
         self.last_draws = None if continues is None else continues[self.mixture.name]
         point = model.initial_point() if initial_point is None else initial_point
-        self._read_rows()
+        self._latent: LatentUpdate | None = None
+        if self.mixture.is_latent:
+            self.mixture.as_mixture.labels_in(point)
+            self._latent = LatentUpdate(self.mixture, model, point, exchanges)
+        self._read_rows(point)
         self._compile(model, point, compile_kwargs or {})
         self._target_at(point)
         n_rows = len(self.mixture.groups.group_of_row)
-        self.threads = threads if _by_slices(kernel, n_rows) else None
+        keeps = isinstance(self.mixture.component, NonconjugateFamily)
+        self.threads = threads if by_slices(kernel, n_rows, keeps) else None
         if keep_labels is None:
-            keep_labels = 4 * n_rows <= _BYTES_PER_DRAW
+            keep_labels = not self.mixture.is_latent and 4 * n_rows <= _BYTES_PER_DRAW
         self.keep_labels = keep_labels
         kept = n_rows if keep_labels else None
         self.stats_dtypes_shapes = stats_types(self.mixture.name, kept)
         self.stats_dtypes = [{key: of for key, (of, _) in self.stats_dtypes_shapes.items()}]
         self._forget()
 
-    def _read_rows(self) -> None:
-        """Read the rows, which do not change while a chain runs."""
-        rows, groups = self.mixture.rows, self.mixture.groups
+    def _read_rows(self, point: dict[str, np.ndarray]) -> None:
+        """Read the rows, which do not change while a chain runs unless they are latent."""
+        groups = self.mixture.groups
+        rows = self.mixture.rows if self._latent is None else self._latent.rows_at(point)
         if rows.shape[0] != len(groups.group_of_row):
             raise ValueError(
                 f"{self.mixture.name}: observed has {rows.shape[0]} rows, but groups= are of "
@@ -244,8 +264,10 @@ class HDPMixtureStep(BlockedStep):
         state = self._state(target, point)
         if self.mixture.unobserved is not None:
             target, state, point = self._with_drawn_entries(target, values, state, point)
-        state, tables, counts = advance_groups(
-            target, state, self.rng, self.iterations, self.attempts, self.threads
+        work = self.attempts, self.threads
+        advanced = advance_groups(target, state, self.rng, self.iterations, *work)
+        (_, state, tables, counts, n_exchanged), point = self._exchanged(
+            Advanced(target, *advanced), values, point
         )
         n_tables = int(tables.sum())
         factors = {
@@ -259,16 +281,33 @@ class HDPMixtureStep(BlockedStep):
         params = draw_parameters_of(target.of_rows.prior, state.stats, self.rng)
         order = np.argsort(-state.weights, kind="stable")
         parameters = self._items.unpack(params[order], values, self._shift)
+        labels = np.argsort(order)[state.labels]
         drawn = self.mixture.point_values(
-            state.weights[order], state.log_rest, parameters, n_tables
+            state.weights[order], state.log_rest, parameters, n_tables, labels
         )
-        labels = np.argsort(order)[state.labels] if self.keep_labels else None
-        stats = stats_of(self.mixture.name, target, state, counts, labels)
+        kept = labels if self.keep_labels else None
+        stats = stats_of(self.mixture.name, target, state, counts, n_exchanged, kept)
         stats[f"{self.mixture.name}_seconds"] = time.perf_counter() - began
         return {**point, **drawn}, [stats]
 
+    def _exchanged(
+        self, advanced: Advanced, values: dict[str, np.ndarray], point: dict[str, np.ndarray]
+    ) -> tuple[Advanced, dict[str, np.ndarray]]:
+        """Move latent rows together with their labels."""
+        if self._latent is None:
+            return advanced, point
+        work = self.attempts, self.threads
+        advanced, point = self._latent.exchanged(
+            advanced, values, self._shift, point, *work, self.rng
+        )
+        self._data = advanced.target.of_rows.data
+        return advanced, point
+
     def _complete(self, point: dict[str, np.ndarray]) -> None:
-        """Put the missing entries of a point in the data."""
+        """Put the missing entries of a point, or latent rows, in the data."""
+        if self._latent is not None:
+            rows = self._latent.rows_at(point)
+            self._shift, self._data = column_means(rows), self.mixture.component.arranged(rows)
         if self.mixture.unobserved is not None:
             entries = point[self.mixture.value_names["unobserved"]]
             rows = completed(self._rows, self._incomplete, entries)
@@ -298,9 +337,13 @@ class HDPMixtureStep(BlockedStep):
         """
         if self.labels is not None:
             parts: Any = self.labels.copy(), self.stats, self.weights, self.log_rest
-            return GroupedState(*parts)
+            state = GroupedState(*parts)
+            return state if self._latent is None else with_statistics(target, state)
         if self.last_draws is not None:
             return continued_state(self.mixture, self.last_draws, point, target)
+        given = self.mixture.as_mixture.labels_in(point)
+        if given is not None:
+            return started_from(given, target)
         n_given = int(point[self.mixture.value_names["n_clusters"]])
         n_rows = len(target.group_of_row)
         n_start = self.start_clusters or n_given or draw_n_start(self.rng, n_rows)
@@ -324,6 +367,7 @@ class HDPMixtureStep(BlockedStep):
         except ValueError as error:
             raise ValueError(f"{mixture.name}: {error}") from None
         prior = mixture.component.prior(values, self._shift)
+        refuse_many_clusters(mixture.name, prior, float(gamma))
         of_rows = Target(prior, self._data, dirichlet_process(float(gamma)))
         groups = mixture.groups
         return GroupedTarget(of_rows, groups.group_of_row, groups.sizes, float(alpha)), values
@@ -361,16 +405,6 @@ def compiling_first(sample: Callable[..., Any]) -> Callable[..., Any]:
         return sample(*args, **kwargs)
 
     return sampling
-
-
-def _by_slices(kernel: str, n_rows: int) -> bool:
-    """Whether rows are visited by slices."""
-    if kernel not in (AUTO, COLLAPSED, SLICES):
-        raise ValueError(
-            f"kernel={kernel!r} is unknown for an HDPMixture; give {AUTO!r}, {COLLAPSED!r} or "
-            f"{SLICES!r}."
-        )
-    return kernel == SLICES or (kernel == AUTO and n_rows > _MOST_COLLAPSED)
 
 
 def _refuse_another_start(start_clusters: int, continues: Mapping[str, LastDraws] | None) -> None:

@@ -5,13 +5,14 @@ global weights and those of groups summed out.
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import scipy
 
 from pymc_dpsplit.kernels.random import draw_key
 from pymc_dpsplit.kernels.streams import new_stream
-from pymc_dpsplit.moves.forward import draw_block_sizes
+from pymc_dpsplit.moves.forward import draw_block_sizes, draw_seating
 from pymc_dpsplit.moves.partition_law import dirichlet_process, log_number_factor
 from pymc_dpsplit.moves.tables import draw_global_weights, draw_n_tables
 
@@ -42,6 +43,53 @@ def draw_franchise(
     n_tables = sum(draw_n_tables(stream, int(n), alpha) for n in lengths if n > 0)
     tables = np.asarray(draw_block_sizes(rng, gamma, n_tables), np.int64)
     return tables, *draw_global_weights(rng, tables, gamma)
+
+
+class Seated(NamedTuple):
+    """Observations seated in a franchise.
+
+    Attributes
+    ----------
+    labels : ndarray of int64, shape (n,)
+        Cluster 0 .. K - 1 of each observation.
+    tables : ndarray of int64, shape (K,)
+        Number of tables of each cluster.
+    weights : ndarray of float64, shape (K,)
+        Global weights.
+    log_rest : float
+    """
+
+    labels: np.ndarray
+    tables: np.ndarray
+    weights: np.ndarray
+    log_rest: float
+
+
+def seat_in_franchise(
+    groups: np.ndarray, alpha: float, gamma: float, rng: np.random.Generator
+) -> Seated:
+    """Draw the clusters of observations in groups, and global weights.
+
+    Parameters
+    ----------
+    groups : ndarray of int64, shape (n,)
+        Group of each observation; there may be none.
+    alpha, gamma : float
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    Seated
+    """
+    table_of, n_tables = np.empty(len(groups), np.int64), 0
+    order = np.argsort(groups, kind="stable")
+    starts = np.unique(groups[order], return_index=True)[1]
+    for own in np.split(order, starts[1:]) if len(order) else ():
+        table_of[own] = n_tables + draw_seating(rng, alpha, len(own))
+        n_tables = int(table_of[own].max()) + 1
+    cluster_of = draw_seating(rng, gamma, n_tables)
+    tables = np.bincount(cluster_of)
+    return Seated(cluster_of[table_of], tables, *draw_global_weights(rng, tables, gamma))
 
 
 def factor_of_alpha(lengths: np.ndarray, n_tables: float) -> LogFactor:

@@ -18,6 +18,7 @@ from pymc_dpsplit import sampler
 from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
 from pymc_dpsplit.data.blocks import column_centres, column_means
 from pymc_dpsplit.kernels.threads import new_pool
+from pymc_dpsplit.moves.likely_rows import LikelyRows
 from pymc_dpsplit.moves.strength import StrengthPrior
 from pymc_dpsplit.step.chain_memory import DPSplitMergeState
 from pymc_dpsplit.step.chain_start import first_state
@@ -30,11 +31,7 @@ from pymc_dpsplit.step.concentration_move import (
 )
 from pymc_dpsplit.step.drawn_values import drawn_values, with_drawn_entries
 from pymc_dpsplit.step.intercept_move import move_intercepts
-from pymc_dpsplit.step.joint_label_row_update import (
-    LikelyRows,
-    update_incomplete_rows,
-    update_latent_rows,
-)
+from pymc_dpsplit.step.joint_label_row_update import update_incomplete_rows, update_latent_rows
 from pymc_dpsplit.step.kernel_choice import AUTO, COLLAPSED, SLICES, choose_kernel
 from pymc_dpsplit.step.options import Options, check_published, refuse_kernel, refuse_unknown
 from pymc_dpsplit.step.progress_bar import progress_columns, progress_update

@@ -6,8 +6,7 @@ independent.  So a new pair is proposed from the measure and accepted for each r
 docs/method.md, eq. (8.4) and (8.5).  Does not depend on PyMC.
 """
 
-from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -16,24 +15,9 @@ from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.components.fixed_hyperparameters import with_values
 from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
 from pymc_dpsplit.moves.forward import draw_labelled_rows, draw_labels, with_new_clusters
+from pymc_dpsplit.moves.likely_rows import LikelyRows, LogLikelihood, accept_rows
 from pymc_dpsplit.moves.partition_law import remainder_law
 from pymc_dpsplit.moves.patterns import Incomplete, log_density_of_present
-
-LogLikelihood = Callable[[np.ndarray], np.ndarray]
-
-
-class LikelyRows(NamedTuple):
-    """Rows of a latent mixture with their log likelihoods.
-
-    Attributes
-    ----------
-    rows : ndarray of float64, shape (N, D)
-    log_likelihood : ndarray of float64, shape (N,)
-        Log density, given each row, of the rest of the model.
-    """
-
-    rows: np.ndarray
-    log_likelihood: np.ndarray
 
 
 def update_latent_rows(
@@ -79,15 +63,8 @@ def update_latent_rows(
     n_obs, shape = len(present.rows), present.rows.shape
     labels = draw_labels(rng, n_obs, rest, measure.weights)
     drawn = draw_labelled_rows(rng, component, labels, parameters, values).reshape(shape)
-    proposed = LikelyRows(drawn, log_likelihood(drawn))
-    # A NaN ratio compares false, so the row is rejected.
-    log_ratio = proposed.log_likelihood - present.log_likelihood
-    accepted = -rng.standard_exponential(n_obs) < log_ratio
+    chosen, accepted = accept_rows(present, LikelyRows(drawn, log_likelihood(drawn)), rng)
     merged = np.where(accepted, labels, measure.rank[state.labels])
-    chosen = LikelyRows(
-        np.where(accepted[:, None], proposed.rows, present.rows),
-        np.where(accepted, proposed.log_likelihood, present.log_likelihood),
-    )
     target = target._replace(data=component.arranged(chosen.rows))
     state = sampler.resume(target, np.unique(merged, return_inverse=True)[1])
     return target, state, chosen, int(accepted.sum())

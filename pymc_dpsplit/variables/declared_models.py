@@ -1,4 +1,4 @@
-"""Find what is declared by one measure and one observed variable, by the classes of both."""
+"""Find what is declared by one measure and one variable of its rows, by the classes of both."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from pymc_dpsplit.variables.lookup import is_owned
 
 
 class Declared(NamedTuple):
-    """A measure and the observed variable that depends on it.
+    """A measure and the variable of the rows, observed or latent, that depends on it.
 
     Attributes
     ----------
@@ -22,7 +22,7 @@ class Declared(NamedTuple):
     value_names : dict
         The same roles to the name of the value in a point.
     rv : TensorVariable
-        The observed variable.
+        The observed or latent variable.
     """
 
     name: str
@@ -32,7 +32,9 @@ class Declared(NamedTuple):
     rv: Variable
 
 
-def declared_in(model: Model, step_name: str, observed_op: type[Any]) -> Iterator[Declared]:
+def declared_in(
+    model: Model, step_name: str, rows_op: type[Any] | tuple[type[Any], ...]
+) -> Iterator[Declared]:
     """Yield what is declared in a model, with all its variables, in order of declaration.
 
     Parameters
@@ -40,8 +42,8 @@ def declared_in(model: Model, step_name: str, observed_op: type[Any]) -> Iterato
     model : pymc.Model
     step_name : str
         Of the step that owns the measure.
-    observed_op : type
-        Class of the op of the observed variable, whose `target` names the measure.
+    rows_op : type or tuple of type
+        Class of the op of the rows, whose `target` names the measure.
 
     Yields
     ------
@@ -50,9 +52,9 @@ def declared_in(model: Model, step_name: str, observed_op: type[Any]) -> Iterato
     owned = (rv.owner for rv in model.free_RVs if is_owned(rv, step_name))
     # Missing entries are owned too, and have no roles.
     nodes = {node.op.target: node for node in owned if hasattr(node.op, "roles")}
-    for rv in model.observed_RVs:
+    for rv in model.basic_RVs:
         op: Any = None if rv.owner is None else rv.owner.op
-        if not isinstance(op, observed_op) or op.target not in nodes:
+        if not isinstance(op, rows_op) or op.target not in nodes:
             continue
         node = nodes[op.target]
         measure = dict(zip(node.op.roles, node.outputs[1:], strict=True))

@@ -229,7 +229,8 @@ class CentralRows(ObjectModeOp):
 
     __props__ = ("rows",)
 
-    def __init__(self, rows: MixtureRows) -> None:
+    def __init__(self, rows: Any) -> None:
+        # The op of the rows, with its family and their type.
         self.rows = rows
 
     @override

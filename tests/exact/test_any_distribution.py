@@ -1,6 +1,5 @@
 """Components of any density against the posterior enumerated, marginals by quadrature."""
 
-import types
 from typing import Any
 
 import numba
@@ -21,6 +20,7 @@ from pymc_dpsplit.pymc_component import free_part
 from pymc_dpsplit.pymc_component.compiled import kernel_of
 from pymc_dpsplit.samplers.catalogue import SAMPLERS
 from tests.reference.generic import FAMILIES
+from tests.support.kernels import with_another
 from tests.support.partitions import (
     coclustering,
     exact_posterior,
@@ -192,10 +192,8 @@ def test_split_without_density_of_parameters_is_caught(
     def nothing(mode, factor, theta):
         return 0.0
 
-    honest = joint_split.joint_attempt.py_func
-    broken = numba.njit(
-        types.FunctionType(honest.__code__, {**honest.__globals__, "log_density_around": nothing})
-    )
+    proposed = with_another(joint_split.propose_jointly, "log_density_around", nothing)
+    broken = with_another(joint_split.joint_attempt, "propose_jointly", proposed)
 
     def finish(target, labels, stats, rng, schedule, acceptance_counts):
         stats = update_parameters(target, labels, stats, rng)

@@ -111,10 +111,10 @@ def test_atom_of_a_single_group_is_caught(
     rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model, idata = declare(), exact_trace(rng)
-    honest = loo_groups._integrand
+    honest = loo_groups._density
     monkeypatch.setattr(
         loo_groups,
-        "_integrand",
+        "_density",
         lambda draw, labels, *others: honest(draw, np.zeros_like(labels), *others),
     )
     found = loo_groups.integrated_likelihood(idata, model, find_mixtures(model)["b"], 1500)

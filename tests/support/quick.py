@@ -66,6 +66,7 @@ PLAIN_FILES: dict[str, set[str]] = {
     "test_hyperparameters": set(),
     "test_initial_values": set(),
     "test_latent_models": {"idata"},
+    "test_latent_rows_in_groups": {"sampled", "with_known_gamma"},
     "test_laws_in_models": {"fitted"},
     "test_mfm_in_models": {"fitted"},
     "test_predictive": set(),

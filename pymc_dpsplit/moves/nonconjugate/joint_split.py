@@ -7,6 +7,7 @@ does not depend on the partition, so its probability cancels; eq. (9.3)-(9.4).
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -47,6 +48,74 @@ def draw_anchors(n_obs, rng):
     return anchors
 
 
+class JointProposal(NamedTuple):
+    """Division of the members of a cluster, parameters, and how likely these are to be proposed.
+
+    Attributes
+    ----------
+    members : ndarray of int64, shape (n,)
+    side : ndarray of int8, shape (n,)
+        0 or 1 for each member.
+    pair : ndarray of float64, shape (2, S)
+        Complete statistics of both sides.
+    union : ndarray of float64, shape (S,)
+        Complete statistics of all members.
+    log_q : float
+        Log density of division and parameters of both sides, less that of the parameters of the
+        union: those that a split draws, and those that a merge draws.
+    """
+
+    members: np.ndarray
+    side: np.ndarray
+    pair: np.ndarray
+    union: np.ndarray
+    log_q: float
+
+
+@jitted
+def propose_jointly(prior, data, labels, stats, anchors, rng):
+    """Propose to split the cluster of both anchors, or to merge their clusters.
+
+    Parameters
+    ----------
+    prior : NamedTuple
+    data : ndarray of float64, shape (N, D)
+    labels : ndarray of int32, shape (N,)
+    stats : ndarray of float64, shape (K, S)
+    anchors : ndarray of int64, shape (2,)
+        Result of `draw_anchors`.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    JointProposal
+    """
+    a, b = labels[anchors[0]], labels[anchors[1]]
+    members = members_of(labels, stats, a, b)
+    log_shares, modes, factors = joint_launch(prior, data, members, anchors, rng)
+    block = np.empty(tile_size(prior) * members.shape[0])
+    gather_columns(prior, data, members, block)
+    side = np.empty(members.shape[0], np.int8)
+    pair, union = np.zeros((2, stats.shape[1])), np.zeros(stats.shape[1])
+    n = members.shape[0]
+    if a == b:
+        union[:] = stats[a]
+        for c in range(2):
+            draw_around(modes[c], factors[c], rng, pair[c, THETA:])
+    else:
+        for j in range(n):
+            side[j] = 0 if labels[members[j]] == a else 1
+        pair[0], pair[1] = stats[a], stats[b]
+        draw_around(modes[UNION], factors[UNION], rng, union[THETA:])
+    union[0] = n
+    log_q = divide_jointly(prior, block, members, anchors, log_shares, pair, side, a == b, rng)
+    union[LOG_POSTERIOR] = log_posterior(prior, block, n, union[THETA:], np.empty(n))
+    log_q -= log_density_around(modes[UNION], factors[UNION], union[THETA:])
+    for c in range(2):
+        log_q += log_density_around(modes[c], factors[c], pair[c, THETA:])
+    return JointProposal(members, side, pair, union, log_q)
+
+
 @jitted
 def joint_attempt(target, labels, stats, rng, acceptance_counts):
     """Attempt one split or merge in place; return the statistics.
@@ -68,33 +137,15 @@ def joint_attempt(target, labels, stats, rng, acceptance_counts):
     prior, data, law = target
     anchors = draw_anchors(labels.shape[0], rng)
     a, b = labels[anchors[0]], labels[anchors[1]]
-    members = members_of(labels, stats, a, b)
-    log_shares, modes, factors = joint_launch(prior, data, members, anchors, rng)
-    block = np.empty(tile_size(prior) * members.shape[0])
-    gather_columns(prior, data, members, block)
-    side = np.empty(members.shape[0], np.int8)
-    pair, union = np.zeros((2, stats.shape[1])), np.zeros(stats.shape[1])
-    union[0] = members.shape[0]
-    if a == b:
-        acceptance_counts[SPLITS_PROPOSED] += 1
-        union[:] = stats[a]
-        for c in range(2):
-            draw_around(modes[c], factors[c], rng, pair[c, THETA:])
-    else:
-        acceptance_counts[MERGES_PROPOSED] += 1
-        for j in range(members.shape[0]):
-            side[j] = 0 if labels[members[j]] == a else 1
-        pair[0], pair[1] = stats[a], stats[b]
-        draw_around(modes[UNION], factors[UNION], rng, union[THETA:])
-    log_q = divide_jointly(prior, block, members, anchors, log_shares, pair, side, a == b, rng)
+    acceptance_counts[SPLITS_PROPOSED if a == b else MERGES_PROPOSED] += 1
+    proposal = propose_jointly(prior, data, labels, stats, anchors, rng)
+    pair, union = proposal.pair, proposal.union
     n_clusters = stats.shape[0] if a == b else stats.shape[0] - 1
-    log_ratio = log_joint_ratio(prior, law, block, n_clusters, pair, union) - log_q
-    log_ratio += log_density_around(modes[UNION], factors[UNION], union[THETA:])
-    for c in range(2):
-        log_ratio -= log_density_around(modes[c], factors[c], pair[c, THETA:])
+    log_ratio = log_joint_ratio(law, n_clusters, pair, union) - proposal.log_q
     return _decide(
-        labels, stats, a, b, members, side, pair, union, log_ratio, rng, acceptance_counts
-    )
+        labels, stats, a, b, proposal.members, proposal.side, pair, union, log_ratio, rng,
+        acceptance_counts,
+    )  # fmt: skip
 
 
 @jitted
@@ -115,28 +166,23 @@ def _decide(labels, stats, a, b, members, side, pair, union, log_ratio, rng, acc
 
 
 @jitted
-def log_joint_ratio(prior, law, block, n_clusters, pair, union):
+def log_joint_ratio(law, n_clusters, pair, union):
     """Log ratio of the posterior of labels and parameters, split to whole, see eq. (9.4).
 
     Parameters
     ----------
-    prior : NamedTuple
     law : PartitionLaw
-    block : ndarray of float64, shape (F * n,)
-        Columns of the members, see `gather_columns`.
     n_clusters : int
         Number of clusters with `union` whole.
     pair : ndarray of float64, shape (2, S)
         Complete statistics of both sides.
     union : ndarray of float64, shape (S,)
-        Statistics of the union; its log posterior is written.
+        Those of the union.
 
     Returns
     -------
     float
     """
-    n = np.int64(union[0])
-    union[LOG_POSTERIOR] = log_posterior(prior, block, n, union[THETA:], np.empty(n))
     return (
         log_split_factor(law, n_clusters, pair[0, 0], pair[1, 0])
         + pair[0, LOG_POSTERIOR]

@@ -113,7 +113,9 @@ def plot_density(
         rows = rows_in_groups(idata, name).rows_of(group)
         if not rows.any():
             raise ValueError(f"group={group!r} has no rows; use density for the table.")
-        shown = replace(shown, values=shown.values[rows], kind=f"rows of {group}")
+        # Latent rows are those of several draws, one draw after the other.
+        every = np.tile(rows, len(shown.values) // len(rows))
+        shown = replace(shown, values=shown.values[every], kind=f"rows of {group}")
     labels = [found[dim].attrs["feature"] for dim in found["density"].dims[:-1]]
     keep = feature_positions(features, shown.values, default=2, most=2)
     if features is None and keep is not None:

@@ -150,6 +150,35 @@ def densities_in_groups(
             yield where, logsumexp(log_mass, axis=0) - np.log(own.sum() - 1 + alpha)
 
 
+def left_out_shares(
+    draw: MixtureDraw, labels: np.ndarray, alpha: float, group_of_row: np.ndarray
+) -> np.ndarray:
+    """Return the masses of all clusters for each row in its group given the others, eq. (16.10).
+
+    Parameters
+    ----------
+    draw : MixtureDraw
+        With the global weights.
+    labels : ndarray of int64, shape (N,)
+    alpha : float
+    group_of_row : ndarray of int64, shape (N,)
+
+    Returns
+    -------
+    ndarray of float64, shape (K + 1, N)
+        The last row is that of a new cluster; columns sum to one.
+    """
+    n_clusters, rows = len(draw.weights), np.arange(len(labels))
+    counts = np.zeros((int(group_of_row.max()) + 1, n_clusters))
+    np.add.at(counts, (group_of_row, labels), 1.0)
+    alone = counts.sum(axis=0)[labels] == 1
+    shares = np.empty((n_clusters + 1, len(labels)))
+    shares[:-1] = counts[group_of_row].T + alpha * draw.weights[:, None]
+    shares[labels, rows] = np.where(alone, 0.0, others_of(shares[labels, rows]))
+    shares[-1] = alpha * (draw.remainder + np.where(alone, draw.weights[labels], 0.0))
+    return shares / (counts.sum(axis=1)[group_of_row] - 1.0 + alpha)
+
+
 def others_of(counts: np.ndarray) -> np.ndarray:
     """Return the numbers of other rows of a group in clusters that hold this many of it."""
     return counts - 1

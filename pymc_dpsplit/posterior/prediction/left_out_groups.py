@@ -7,6 +7,7 @@ import xarray as xr
 from pymc.model import Model
 
 from pymc_dpsplit.components.component_family import ComponentFamily
+from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
 from pymc_dpsplit.data.blocks import column_centres
 from pymc_dpsplit.data.sparse_rows import SparseRows, as_array
 from pymc_dpsplit.hierarchical.seat_particles import GivenSeats, mean_weight, no_seats, seat_rows
@@ -53,6 +54,11 @@ def left_out_groups(
         raise ValueError(
             f"{grouped.name} has missing entries, with which groups cannot be left out; use loo, "
             "which leaves out one row at a time."
+        )
+    if isinstance(grouped.component, NonconjugateFamily):
+        raise ValueError(
+            f"{grouped.name} is of {grouped.component!r}, whose parameters cannot be integrated "
+            "out, so that groups cannot be left out; use loo, which leaves out one row at a time."
         )
     recorded = recorded_posterior(idata, mixture)
     refuse_other_data(idata, mixture)

@@ -11,6 +11,8 @@ from scipy.special import logsumexp
 
 from pymc_dpsplit.components.arguments import generator_of
 from pymc_dpsplit.data.blocks import column_centres
+from pymc_dpsplit.hierarchical_model.lookup import HierarchicalVariables
+from pymc_dpsplit.posterior.prediction.in_groups import left_out_shares
 from pymc_dpsplit.posterior.prediction.left_out_groups import left_out_groups
 from pymc_dpsplit.posterior.prediction.loo import over_observations, smoothed
 from pymc_dpsplit.posterior.prediction.row_masses import log_density_left_out
@@ -19,10 +21,13 @@ from pymc_dpsplit.posterior.trace.hierarchical import hierarchical_in
 from pymc_dpsplit.posterior.trace.labels import mixture_in, model_given
 from pymc_dpsplit.posterior.trace.members import recorded_labels
 from pymc_dpsplit.posterior.trace.places import all_places, spread_within_chains
+from pymc_dpsplit.posterior.trace.rows_in_groups import rows_in_groups
 from pymc_dpsplit.variables import MixtureVariables, find_mixtures, row_likelihood
 from pymc_dpsplit.variables.likelihood import RowLikelihood
 from pymc_dpsplit.variables.log_density import log_masses
 
+# From values (B, N), a column for each group, to logarithms (B, N).
+OfValues = Callable[[np.ndarray], np.ndarray]
 # Points of the first grid, and of the last.
 _FEWEST, _MOST = 65, 4097
 # The integrals over a grid and over every second of its points may differ by so much.
@@ -42,7 +47,8 @@ def loo_groups(
 ) -> Any:
     """Estimate how well a model predicts all observations of a new group.
 
-    Of an `HDPMixture` all rows of one group are left out, given the rows of the others [3]_.
+    Of an `HDPMixture` with observed rows all rows of one group are left out, given the rows of the
+    others [3]_.
 
     A latent mixture ``b`` has one value for each group, and the observations of a group depend on
     its value.  Leaving out one observation at a time keeps the value of its group, which the other
@@ -74,8 +80,8 @@ def loo_groups(
     ------
     ValueError
         If the mixture is not latent or its values are not scalars, if an observation depends on
-        the values of several groups, if an `HDPMixture` has missing entries, or if the trace lacks
-        a variable.
+        the values of several groups, if an observed `HDPMixture` has missing entries or is of a
+        `Component`, or if the trace lacks a variable.
 
     Notes
     -----
@@ -119,7 +125,9 @@ def loo_groups(
     model = model_given(model)
     grouped = hierarchical_in(model, var_name)
     if grouped is not None:
-        return smoothed(left_out_groups(idata, model, grouped, num_samples, rng))
+        if not grouped.is_latent:
+            return smoothed(left_out_groups(idata, model, grouped, num_samples, rng))
+        return smoothed(integrated_likelihood(idata, model, grouped.as_mixture, num_samples))
     mixture = mixture_in(model, var_name)
     return smoothed(integrated_likelihood(idata, model, mixture, num_samples))
 
@@ -141,6 +149,7 @@ def integrated_likelihood(
     Returns
     -------
     DataArray of float64, dims (chain, draw, group)
+        Of a latent `HDPMixture` over its rows.
     """
     name = mixture.name
     if not mixture.is_latent or mixture.component.row_ndim:
@@ -154,15 +163,20 @@ def integrated_likelihood(
     posterior = posterior.isel(draw=chosen)
     values = posterior[name].transpose("chain", "draw", ...).to_numpy()
     low, high = values.min((0, 1)), values.max((0, 1))
-    labels: Any = recorded_labels(idata, mixture)
+    labels: Any = recorded_labels(idata, mixture, model)
     labels = labels[:, chosen]
+    grouped = hierarchical_in(model, name)
+    alphas = np.empty(0) if grouped is None else rows_in_groups(idata, name).alphas[:, chosen]
     out = np.empty(values.shape)
     places = all_places(posterior)
     draws = draws_of(posterior, mixture, model, places)
     rows = _likelihoods(posterior, model, mixture, places)
     for place, draw, likelihood in zip(places, draws, rows, strict=True):
-        integrand = _integrand(draw, labels[place], mixture, likelihood)
-        out[place] = log_integral(integrand, low, high)
+        if grouped is None:
+            density = _density(draw, labels[place], mixture)
+        else:
+            density = _density_in_groups(draw, labels[place], float(alphas[place]), grouped)
+        out[place] = log_integral(_integrand(density, likelihood), low, high)
     return over_observations(out, posterior, mixture, model)
 
 
@@ -172,7 +186,9 @@ def _likelihoods(
     """Yield the likelihood of the values, the other variables as in each draw."""
     plain = remove_value_transforms(model)
     point = plain.initial_point()
-    likelihood = row_likelihood(find_mixtures(plain)[mixture.name], plain, point)
+    grouped = hierarchical_in(plain, mixture.name)
+    found = find_mixtures(plain)[mixture.name] if grouped is None else grouped.as_mixture
+    likelihood = row_likelihood(found, plain, point)
     if likelihood is None:
         raise ValueError(
             f"an observation depends on several values of {mixture.name}; leave-one-group-out "
@@ -191,26 +207,50 @@ def _likelihoods(
         yield likelihood
 
 
-def _integrand(
-    draw: MixtureDraw, labels: np.ndarray, mixture: MixtureVariables, likelihood: RowLikelihood
-) -> Callable[[np.ndarray], np.ndarray]:
+def _integrand(density: OfValues, likelihood: RowLikelihood) -> OfValues:
     """Return the log of likelihood times density, from values (B, N) to (B, N)."""
-    n_members = np.bincount(labels, minlength=len(draw.weights))
 
     def evaluate(grid: np.ndarray) -> np.ndarray:
         given = np.stack([likelihood.evaluate(values[:, None]) for values in grid])
-        rows = grid.reshape(-1, 1)
-        law = draw.weights, 1.0, draw.parameters, draw.values, column_centres(rows)
-        masses = log_masses(mixture.component, rows, *law).reshape(-1, *grid.shape)
-        known = masses, draw.weights, n_members, draw.remainder, labels
-        return given + log_density_left_out(*known)
+        return given + density(grid)
 
     return evaluate
 
 
-def log_integral(
-    log_density: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: np.ndarray
-) -> np.ndarray:
+def _density(draw: MixtureDraw, labels: np.ndarray, mixture: MixtureVariables) -> OfValues:
+    """Return the log density of each group's value without it, eq. (11.10)."""
+    n_members = np.bincount(labels, minlength=len(draw.weights))
+
+    def evaluate(grid: np.ndarray) -> np.ndarray:
+        rows = grid.reshape(-1, 1)
+        law = draw.weights, 1.0, draw.parameters, draw.values, column_centres(rows)
+        masses = log_masses(mixture.component, rows, *law).reshape(-1, *grid.shape)
+        known = masses, draw.weights, n_members, draw.remainder, labels
+        found: np.ndarray = log_density_left_out(*known)
+        return found
+
+    return evaluate
+
+
+def _density_in_groups(
+    draw: MixtureDraw, labels: np.ndarray, alpha: float, mixture: HierarchicalVariables
+) -> OfValues:
+    """Return the log density of each row in its group without it, eq. (16.10)."""
+    shares = left_out_shares(draw, labels, alpha, mixture.groups.group_of_row)
+    with np.errstate(divide="ignore"):
+        log_shares = np.log(shares)[:, None]
+
+    def evaluate(grid: np.ndarray) -> np.ndarray:
+        rows = grid.reshape(-1, 1)
+        law = np.ones(len(draw.weights)), 1.0, draw.parameters, draw.values, column_centres(rows)
+        masses = log_masses(mixture.component, rows, *law).reshape(-1, *grid.shape)
+        found: np.ndarray = logsumexp(masses + log_shares, axis=0)
+        return found
+
+    return evaluate
+
+
+def log_integral(log_density: OfValues, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Integrate N positive functions of one variable by the trapezoidal rule.
 
     Parameters

@@ -1,0 +1,113 @@
+"""Iterations of rows in groups with the parameters of clusters in the state.
+
+A sweep by slices opens and empties clusters, parameters move given their rows, and splits and
+merges propose labels and parameters jointly; docs/method.md, (16.22).
+"""
+
+import numpy as np
+
+from pymc_dpsplit.hierarchical.split_merge import (
+    Division,
+    draw_log_shares,
+    log_density_of_share,
+    log_split_ratio,
+    merged_weights,
+    shape_of_share,
+    split_weights,
+)
+from pymc_dpsplit.kernels.jit import jitted
+from pymc_dpsplit.moves.acceptance_counts import MERGES_PROPOSED, SPLITS_PROPOSED
+from pymc_dpsplit.moves.nonconjugate.joint_split import draw_anchors, propose_jointly
+from pymc_dpsplit.moves.nonconjugate.parameters import update_parameters
+from pymc_dpsplit.moves.partition import apply_merge, apply_split
+
+
+@jitted
+def count_sides(target, members, side):
+    """Count the members of each group on both sides, shape (2, J)."""
+    counts = np.zeros((2, target.sizes.shape[0]), np.int64)
+    for j in range(members.shape[0]):
+        counts[side[j], target.group_of_row[members[j]]] += 1
+    return counts
+
+
+@jitted
+def attempt_jointly(target, labels, stats, weights, rng, acceptance_counts):
+    """Attempt to split the cluster of two rows, or to merge their clusters, with parameters.
+
+    Parameters
+    ----------
+    target : GroupedTarget
+    labels : ndarray of int32, shape (N,)
+        Changed.
+    stats : ndarray of float64, shape (K, S)
+    weights : ndarray of float64, shape (K,)
+        Global weights.
+    rng : numpy.random.Generator
+    acceptance_counts : ndarray of int64, shape (4,)
+        Added to.
+
+    Returns
+    -------
+    stats : ndarray of float64, shape (K', S)
+    weights : ndarray of float64, shape (K',)
+    """
+    if labels.shape[0] < 2:
+        return stats, weights
+    prior, data, _ = target.of_rows
+    anchors = draw_anchors(labels.shape[0], rng)
+    a, b = labels[anchors[0]], labels[anchors[1]]
+    is_split = a == b
+    members, side, pair, union, log_q = propose_jointly(prior, data, labels, stats, anchors, rng)
+    division = Division(side, count_sides(target, members, side), pair, log_q)
+    weight = weights[a] if is_split else weights[a] + weights[b]
+    strength = target.alpha * weight
+    half, counts = 0.5 * strength, division.counts
+    shapes = shape_of_share(counts[0], half), shape_of_share(counts[1], half)
+    log_shares = np.log(weights[a] / weight), np.log(weights[b] / weight)
+    if is_split:
+        log_shares = draw_log_shares(shapes, rng)
+    log_ratio = log_split_ratio(target, division, union, strength, log_shares)
+    log_ratio -= log_q + log_density_of_share(shapes, log_shares)
+    proposed = SPLITS_PROPOSED if is_split else MERGES_PROPOSED
+    acceptance_counts[proposed] += 1
+    # A NaN ratio compares false, so the proposal is rejected.
+    if not (log_ratio if is_split else -log_ratio) > -rng.standard_exponential():
+        return stats, weights
+    acceptance_counts[proposed + 1] += 1
+    if is_split:
+        stats = apply_split(labels, stats, a, members, side, pair[0], pair[1])
+        return stats, split_weights(weights, a, log_shares)
+    stats, weights = apply_merge(labels, stats, a, b), merged_weights(weights, a, b)
+    stats[min(a, b)] = union
+    return stats, weights
+
+
+@jitted
+def move_parameters_and_clusters(
+    target, labels, stats, weights, rng, n_attempts, acceptance_counts
+):
+    """Move the parameters of all clusters, then attempt splits and merges.
+
+    Parameters
+    ----------
+    target : GroupedTarget
+    labels : ndarray of int32, shape (N,)
+        Changed.
+    stats : ndarray of float64, shape (K, S)
+        Changed.
+    weights : ndarray of float64, shape (K,)
+    rng : numpy.random.Generator
+    n_attempts : int
+    acceptance_counts : ndarray of int64, shape (4,)
+        Added to.
+
+    Returns
+    -------
+    stats : ndarray of float64, shape (K', S)
+    weights : ndarray of float64, shape (K',)
+    """
+    stats = update_parameters(target.of_rows, labels, stats, rng)
+    for _ in range(n_attempts):
+        stats, weights = attempt_jointly(target, labels, stats, weights, rng, acceptance_counts)
+    return stats, weights

@@ -1,0 +1,156 @@
+"""Components of any density, and products with them, for rows in groups: draws and readers."""
+
+import arviz as az
+import cloudpickle
+import numpy as np
+import pymc as pm
+import pytest
+
+import pymc_dpsplit as dps
+
+ROWS = np.array([0.1, 5.2, 0.3, -0.2, 5.0, 4.8, 0.2, 5.4])
+GROUPS = ["b", "a", "b", "b", "a", "c", "a", "b"]
+PARTITION = [0, 1, 0, 0, 1, 1, 0, 1]
+
+
+def student_t() -> dps.Component:
+    return dps.Component(
+        pm.StudentT, nu=4.0, mu=pm.Normal.dist(2.0, 4.0), sigma=pm.HalfNormal.dist(1.0)
+    )
+
+
+def declared(observed=ROWS, component=None, **arguments) -> pm.Model:
+    with pm.Model() as model:
+        alpha, gamma = pm.Gamma("alpha", 4, 2), pm.Gamma("gamma", 4, 3)
+        component = student_t() if component is None else component
+        given = {"groups": GROUPS, "group_dim": "patient", "observed": observed} | arguments
+        dps.HDPMixture("x", alpha, gamma, component, **given)
+    return model
+
+
+def one_run(model: pm.Model, **options):
+    defaults = {"draws": 40, "tune": 30, "chains": 2, "cores": 1, "random_seed": 3}
+    quiet = {"progressbar": False, "compute_convergence_checks": False}
+    with model:
+        return pm.sample(**{**defaults, **quiet, **options})
+
+
+@pytest.fixture(scope="module")
+def sampled():
+    model = declared()
+    return model, one_run(model)
+
+
+@pytest.mark.slow
+def test_trace_and_its_readers(sampled):
+    model, idata = sampled
+    draws = idata.posterior
+    assert (draws["x_n_clusters"] == np.isfinite(draws["x_mu"]).sum("x_cluster")).all()
+    assert np.allclose(draws["x_weights"].sum("x_cluster") + draws["x_new_weight"], 1.0)
+    assert np.isfinite(idata.sample_stats["x_log_joint"]).all()
+    labels = dps.sample_labels(idata, model=model)
+    assert (labels.max("x_dim_0") + 1 == draws["x_n_clusters"]).all()
+    assert dps.point_partition(idata, model=model, random_seed=1).partition.shape == (8,)
+    found = dps.predict(idata, [0.0, 5.0], model=model, groups=["a", "z"], partition=PARTITION)
+    assert np.isfinite(found["log_predictive_density"]).all()
+    described = dps.describe_clusters(idata, PARTITION, model=model).to_dataset()
+    mean = described["mu"].sel(statistic="mean").to_numpy()
+    assert mean[0] < 2.5 < mean[1]
+    weights = dps.group_weights(idata, PARTITION, model=model, random_seed=1)
+    total = weights["weight"].sum("x_reference_cluster") + weights["new_weight"]
+    assert np.allclose(total.sel(statistic="mean"), 1.0)
+    found = dps.density(idata, model=model, group="a", grid=[0.0, 5.0])["density"]
+    assert np.isfinite(found).all()
+    assert "x_n_tables" in dps.diagnose(idata, model=model).table["quantity"].values
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Estimated shape parameter")  # 80 draws
+def test_cross_validation_and_estimates(sampled):
+    model, idata = sampled
+    assert np.isfinite(dps.loo(idata, model=model).elpd)
+    with pytest.raises(ValueError, match=r"x is of .* integrated out, so that groups"):
+        dps.loo_groups(idata, model=model)
+    with pytest.raises(ValueError, match=r"x is of .* integrated out, as find_map"):
+        dps.find_map(model)
+
+
+def test_kernel_that_integrates_parameters_out_is_refused():
+    with declared(), pytest.raises(ValueError, match="kernel='collapsed' integrates parameters"):
+        dps.HDPMixtureStep(kernel="collapsed")
+
+
+def test_gamma_that_is_too_large_is_refused():
+    with pm.Model():
+        dps.HDPMixture("x", 1.0, 1e6, student_t(), groups=GROUPS, observed=ROWS)
+        with pytest.raises(ValueError, match=r"x: gamma is 1e\+06 in a draw, for which a sweep"):
+            dps.HDPMixtureStep()
+
+
+def test_covariates_are_refused():
+    component = dps.Component(
+        lambda beta, x: pm.Normal.dist(beta * x, 1.0),
+        beta=pm.Normal.dist(),
+        covariates={"x": np.arange(8.0)},
+    )
+    with pytest.raises(ValueError, match="x: component is a Component, whose covariates a hier"):
+        declared(component=component)
+
+
+@pytest.mark.slow
+def test_seeds_copies_and_checkpoints_give_the_same_draws(sampled, tmp_path):
+    model, idata = sampled
+    runs = [one_run(model), one_run(cloudpickle.loads(cloudpickle.dumps(model)))]
+    runs.append(one_run(model, hdp={"threads": 2}))
+    with model:
+        runs += [one_run(model, step=dps.Checkpoint(tmp_path / "run")) for _ in range(2)]
+    for again in runs:
+        for name in ("x_weights", "x_n_tables", "x_mu", "alpha"):
+            assert np.array_equal(idata.posterior[name], again.posterior[name], equal_nan=True)
+
+
+@pytest.mark.slow
+def test_chains_go_on_with_the_parameters_of_the_trace(sampled, tmp_path):
+    model, idata = sampled
+    idata.to_netcdf(tmp_path / "trace.nc")
+    stored = az.from_netcdf(tmp_path / "trace.nc")
+    quiet = {"progressbar": False, "compute_convergence_checks": False, "cores": 1}
+    found = dps.extend(stored, model, draws=5, tune=0, random_seed=1, **quiet)
+    assert found.posterior["x_mu"].shape[:2] == (2, 45)
+
+
+@pytest.mark.slow
+def test_variable_in_the_base_measure():
+    with pm.Model() as model:
+        level = pm.Normal("level", 0.0, 5.0)
+        component = dps.Component(pm.Laplace, mu=pm.Normal.dist(level, 2.0), b=0.5)
+        dps.HDPMixture("x", 1.0, 1.0, component, groups=GROUPS, observed=ROWS)
+    idata = one_run(model)
+    assert float(idata.posterior["level"].std()) > 0
+
+
+@pytest.mark.slow
+def test_product_with_missing_entries():
+    table = np.ma.masked_invalid(np.column_stack([ROWS, ROWS > 2.0]))
+    table[2, 0], table[3, 1] = np.ma.masked, np.ma.masked
+    product = dps.Product(size=student_t(), kind=dps.Bernoulli(1.0, 1.0))
+    idata = one_run(declared(table, product))
+    entries = idata.posterior["x_unobserved"]
+    assert list(entries["x_hole"].to_numpy()) == ["2, 0", "3, 1"]
+    assert float(entries.std(("chain", "draw")).min()) > 0
+
+
+@pytest.mark.slow
+def test_latent_rows_of_a_component():
+    with pm.Model() as model:
+        b = dps.HDPMixture("b", 1.0, 1.0, student_t(), groups=GROUPS, shape=len(ROWS))
+        pm.Normal("y", b, 0.5, observed=ROWS)
+    idata = one_run(model)
+    labels = idata.posterior["b_labels"]
+    assert (labels.max("b_labels_dim_0") + 1 == idata.posterior["b_n_clusters"]).all()
+    assert int(idata.sample_stats["b_exchanged"].sum()) > 0
+    quiet = {"progressbar": False, "compute_convergence_checks": False, "cores": 1}
+    assert dps.extend(idata, model, draws=3, tune=2, **quiet).posterior.sizes["draw"] == 43
+    with model:
+        prior = pm.sample_prior_predictive(20, random_seed=1).prior
+    assert np.isfinite(prior["b"]).all()
