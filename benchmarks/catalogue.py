@@ -193,7 +193,15 @@ SUBJECTS = {
         "gamma = 1, eta = 0.1 fixed and from the same number of topics, in turns in one process, "
         "three seeds: tokens per CPU second, and perplexity by document completion of 250 "
         "documents that were held out, from the labels that each system holds. `gensim`'s "
-        "`HdpModel` makes one pass.",
+        "`HdpModel` makes one pass, then as many as take as long. Two threads by wall time, the "
+        "shortest of several runs in turns, if others leave the machine alone; and by CPU time, as "
+        "if the work of two threads were divided evenly: that of the main thread and half of that "
+        "of the others. The variable DPSPLIT_DATA names the folder of the documents.",
+        is_long=True,
+    ),
+    "topics_long": Subject(
+        "Topics of a larger corpus",
+        "As above, from 100 topics, one seed.",
         is_long=True,
     ),
     "uci": Subject(

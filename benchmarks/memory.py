@@ -16,18 +16,23 @@ from benchmarks.workloads import spheres
 _STATUS = Path("/proc/self/status")
 
 
-def _resident(entry: str) -> int:
+def resident(entry: str) -> int:
     """Bytes that an entry such as VmRSS or VmHWM (the peak) tells."""
     lines = _STATUS.read_text(encoding="ascii").splitlines()
     (told,) = (line for line in lines if line.startswith(entry))
     return int(told.split()[1]) * 1024
 
 
+def forget_peak() -> None:
+    """Let VmHWM, the peak, begin anew."""
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+
+
 def main(n_obs: int, n_features: int, n_chains: int) -> None:
     """Sample a few draws and print the bytes."""
-    imported = _resident("VmRSS")
+    imported = resident("VmRSS")
     rows = spheres(n_obs, n_features, 40, 2.0)[0]
-    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    forget_peak()
     with pm.Model():
         alpha = pm.Gamma("alpha", 2.0, 4.0)
         dps.DPMixture("x", alpha, dps.MvNormal.from_data(rows), observed=rows)
@@ -40,7 +45,7 @@ def main(n_obs: int, n_features: int, n_chains: int) -> None:
             progressbar=False,
             compute_convergence_checks=False,
         )
-    print(_resident("VmHWM") - imported - rows.nbytes)
+    print(resident("VmHWM") - imported - rows.nbytes)
 
 
 if __name__ == "__main__":

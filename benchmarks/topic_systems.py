@@ -4,6 +4,7 @@ Each gives the labels or the topics that it holds, and `heldout.py` judges all o
 """
 
 import importlib
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -14,6 +15,8 @@ from pymc_dpsplit.topics.state import Strengths, start_topics
 from pymc_dpsplit.topics.sweep import redraw_weights, sweep_topics
 
 STRENGTHS = Strengths(alpha=1.0, gamma=1.0, eta=0.1)
+# Documents that gensim reads at a time, its default.
+_GENSIM_CHUNK = 256
 
 
 class Tokens(NamedTuple):
@@ -45,16 +48,23 @@ class System(Protocol):
 class Ours:
     """The sweeps of `HDPTopics`, concentrations fixed."""
 
-    def __init__(self, rows: SparseRows, n_topics: int, seed: int) -> None:
-        self._corpus = corpus_of(rows)
+    def __init__(
+        self,
+        rows: SparseRows,
+        n_topics: int,
+        seed: int,
+        pool: ThreadPoolExecutor | None = None,
+    ) -> None:
+        self._corpus, self._pool = corpus_of(rows), pool
         self._rng = np.random.default_rng(seed)
         self._state = start_topics(self._corpus, n_topics, self._rng)
         self._floor = 1.0 / expected_tables(document_lengths(self._corpus), STRENGTHS.alpha)
 
     def advance(self, n_sweeps: int) -> None:
-        """Redraw the topics of all tokens so many times, on one thread."""
+        """Redraw the topics of all tokens so many times, on the threads of the pool."""
+        given = STRENGTHS, self._floor, self._rng, self._pool
         for _ in range(n_sweeps):
-            state = sweep_topics(self._corpus, self._state, STRENGTHS, self._floor, self._rng)
+            state = sweep_topics(self._corpus, self._state, *given)
             self._state = redraw_weights(state, STRENGTHS.gamma, self._rng)
 
     def tokens(self) -> Tokens:
@@ -91,16 +101,20 @@ class Tomotopy:
         return Tokens(documents, names[words], topics.astype(np.int64))
 
 
-def gensim_topics(gensim: Any, rows: SparseRows, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Fit gensim's `HdpModel` in one pass; return its weights (K,) and topics (V, K)."""
+def gensim_topics(
+    gensim: Any, rows: SparseRows, seed: int, n_passes: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Fit gensim's `HdpModel` in some passes; return its weights (K,) and topics (V, K)."""
     alpha, gamma, eta = STRENGTHS
     documents = [
         list(zip(rows.indices[i:j].tolist(), rows.values[i:j].tolist(), strict=True))
         for i, j in zip(rows.indptr[:-1], rows.indptr[1:], strict=True)
     ]
     names = {word: str(word) for word in range(rows.shape[1])}
+    n_chunks = n_passes * -(-len(documents) // _GENSIM_CHUNK)
     model = gensim.HdpModel(
-        documents, names, alpha=alpha, gamma=gamma, eta=eta, random_state=seed
+        documents, names, max_chunks=n_chunks, chunksize=_GENSIM_CHUNK, alpha=alpha, gamma=gamma,
+        eta=eta, random_state=seed,
     )  # fmt: skip
     shapes, topics = model.hdp_to_lda()
     return shapes / shapes.sum(), np.ascontiguousarray(np.array(topics).T)

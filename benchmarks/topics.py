@@ -1,12 +1,15 @@
-"""Topics: tokens per second, and perplexity of held-out documents against CPU time.
+"""Topics: tokens per second, perplexity of held-out documents against CPU time, and memory.
 
 The variable `DPSPLIT_DATA` names the folder of the documents.  All systems are in one process, in
 turns.  `python -m benchmarks.topics` prints a short version.
 """
 
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,12 +17,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from benchmarks.catalogue import ROOT
 from benchmarks.heldout import Split, law_of_tokens, perplexity, split_documents
 from benchmarks.multinomial import DATA_VARIABLE
 from benchmarks.row import Row, line_of
+from benchmarks.timing import Others, best_wall_seconds
 from benchmarks.topic_systems import Ours, System, Tomotopy, gensim_topics, installed
 
 _MUST, _AIM = 1.5, 3.0
+_MUST_OF_TWO_THREADS = 1.8
+# Where others take more of the machine, wall time of two threads says nothing of them.
+_MOST_TAKEN = 0.1
 
 
 class Text(NamedTuple):
@@ -59,23 +67,21 @@ class Effort(NamedTuple):
     longest: float
 
 
-TEXTS = (
-    Text("KOS", "kos_bow.npz", (5.0, 15.0, 60.0), 50),
-    Text("NIPS", "nips17_bow.npz", (30.0, 100.0, 300.0), 100),
-)
+KOS = Text("KOS", "kos_bow.npz", (5.0, 15.0, 60.0), 50)
+_LARGE = "newsgroups20_bow.npz"
 _STARTS = 50, 100
 _WHOLE = Effort((1, 2, 3), 40, 4, 5, np.inf)
 _SHORT = Effort((1, 2), 5, 2, 3, 15.0)
 
 
-def _seconds_of(call: Callable[[], object]) -> float:
+def seconds_of(call: Callable[[], object]) -> float:
     """CPU seconds of a call, in all threads of this process."""
     began = time.process_time()
     call()
     return time.process_time() - began
 
 
-def _systems(split: Split, n_topics: int, seed: int) -> dict[str, System]:
+def systems_of(split: Split, n_topics: int, seed: int) -> dict[str, System]:
     systems: dict[str, System] = {"ours": Ours(split.rows, n_topics, seed)}
     tomotopy = installed("tomotopy")
     if tomotopy is not None:
@@ -89,13 +95,13 @@ def _median_and_range(values: Any) -> str:
 
 def _rates(split: Split, n_topics: int, seed: int, effort: Effort) -> dict[str, float]:
     """Million tokens that each system redraws in a CPU second: the median over turns."""
-    systems = _systems(split, n_topics, seed)
+    systems = systems_of(split, n_topics, seed)
     for system in systems.values():
         system.advance(effort.n_early)
     taken: dict[str, list[float]] = {name: [] for name in systems}
     for _ in range(effort.turns):
         for name, system in systems.items():
-            taken[name].append(_seconds_of(partial(system.advance, effort.n_sweeps)))
+            taken[name].append(seconds_of(partial(system.advance, effort.n_sweeps)))
     work = 1e-6 * split.n_tokens * effort.n_sweeps
     return {name: work / float(np.median(seconds)) for name, seconds in taken.items()}
 
@@ -124,29 +130,32 @@ def _missing(name: str) -> str:
     return f"; {name} is not installed"
 
 
-def _curve(split: Split, text: Text, seed: int, effort: Effort) -> dict[str, list[float]]:
+def _judged(text: Text, effort: Effort) -> list[float]:
+    return [seconds for seconds in text.seconds if seconds <= effort.longest]
+
+
+def curve_of(split: Split, text: Text, seed: int, effort: Effort) -> dict[str, list[float]]:
     """Perplexities of each system when it has used as much CPU time as is wanted."""
-    wanted = [seconds for seconds in text.seconds if seconds <= effort.longest]
-    systems = _systems(split, text.n_topics, seed)
+    wanted = _judged(text, effort)
+    systems = systems_of(split, text.n_topics, seed)
     used = dict.fromkeys(systems, 0.0)
     found: dict[str, list[float]] = {name: [] for name in systems}
     for seconds in wanted:
         # The one that has used least goes on, so that all see the same machine.
         while min(used.values()) < seconds:
             name = min(used, key=lambda of: used[of])
-            used[name] += _seconds_of(partial(systems[name].advance, 1))
+            used[name] += seconds_of(partial(systems[name].advance, 1))
         for name, system in systems.items():
             law = law_of_tokens(system.tokens(), split.rows.shape[1])
             found[name].append(perplexity(split.halves, *law))
     return found
 
 
-def _perplexities(text: Text, split: Split, effort: Effort) -> Iterator[Row]:
-    curves = [_curve(split, text, seed, effort) for seed in effort.seeds]
+def _perplexities(
+    text: Text, curves: list[dict[str, list[float]]], effort: Effort
+) -> Iterator[Row]:
     is_there = "tomotopy" in curves[0]
-    for at, seconds in enumerate(text.seconds):
-        if seconds > effort.longest:
-            continue
+    for at, seconds in enumerate(_judged(text, effort)):
         ours = np.array([curve["ours"][at] for curve in curves])
         name = (
             f"{text.title}, from {text.n_topics} topics: perplexity after {seconds:g} CPU seconds"
@@ -167,41 +176,132 @@ def _perplexities(text: Text, split: Split, effort: Effort) -> Iterator[Row]:
             yield Row(name=f"{name} over tomotopy's", measured=None, unit="x", note=note)
 
 
-def _of_gensim(text: Text, split: Split, effort: Effort) -> Row:
-    name = f"{text.title}: perplexity of one pass of gensim's HdpModel"
+def _against_gensim(
+    text: Text, split: Split, curves: list[dict[str, list[float]]], effort: Effort
+) -> Iterator[Row]:
+    """After one pass of gensim, and after as many as take no more time than ours."""
+    longest = _judged(text, effort)[-1]
+    ours = float(np.median([curve["ours"][-1] for curve in curves]))
+    name = f"{text.title}: perplexity after {longest:g} CPU seconds over gensim's"
     gensim = installed("gensim.models")
     if gensim is None:
-        return Row(name=name, measured=None, note="gensim is not installed")
-    found, taken = [], []
-    for seed in effort.seeds:
+        yield Row(name=name, measured=None, unit="x", note="gensim is not installed")
+        return
+    n_passes = 1
+    for what in ("one pass", "passes that take as long"):
         began = time.process_time()
-        law = gensim_topics(gensim, split.rows, seed)
-        taken.append(time.process_time() - began)
-        found.append(perplexity(split.halves, *law))
-    note = f"CPU seconds {_median_and_range(taken)}; {_median_and_range(found)}"
-    return Row(name=name, measured=float(np.median(found)), larger_is_better=False, note=note)
+        law = gensim_topics(gensim, split.rows, effort.seeds[0], n_passes)
+        taken = time.process_time() - began
+        theirs = perplexity(split.halves, *law)
+        yield Row(
+            name=f"{name}, {what}",
+            measured=ours / theirs,
+            unit="x",
+            must=1.0,
+            larger_is_better=False,
+            rivals=f"gensim {theirs:.4g}, {n_passes} passes in {taken:.0f} CPU seconds",
+            note=f"{ours:.4g}",
+        )
+        n_passes = max(1, int(longest / taken))
 
 
-def _rows(texts: tuple[Text, ...], effort: Effort) -> Iterator[Row]:
-    folder = Path(os.environ.get(DATA_VARIABLE, ""))
-    folder = folder if folder.is_dir() else folder.parent
-    for text in texts:
-        path = folder / text.file
-        if DATA_VARIABLE not in os.environ or not path.exists():
-            note = f"the variable {DATA_VARIABLE} names no folder with {text.file}"
-            yield Row(name=text.title, measured=None, note=note)
-            continue
-        split = split_documents(sparse.load_npz(path).tocsr())
-        yield from _speed(text, split, effort)
-        yield from _perplexities(text, split, effort)
-        yield _of_gensim(text, split, effort)
+def _two_threads(text: Text, split: Split, effort: Effort) -> Iterator[Row]:
+    """Two threads against one: by wall time, and by the CPU time of each thread."""
+    n_sweeps = effort.n_sweeps
+    with ThreadPoolExecutor(2) as pool:
+        one, two = (Ours(split.rows, text.n_topics, 1, threads) for threads in (None, pool))
+        for system in (one, two):
+            system.advance(effort.n_early)
+        calls: dict[str, Callable[[], object]] = {
+            "one": partial(one.advance, n_sweeps), "two": partial(two.advance, n_sweeps)
+        }  # fmt: skip
+        others = Others()
+        best = best_wall_seconds(calls, effort.turns, 0.0)
+        taken = others.share()
+        longest = []
+        for _ in range(effort.turns):
+            alone = seconds_of(calls["one"])
+            began, own = time.process_time(), time.thread_time()
+            calls["two"]()
+            of_main = time.thread_time() - own
+            of_threads = time.process_time() - began - of_main
+            longest.append(alone / (of_main + of_threads / 2.0))
+    if not np.array_equal(one.tokens().topics, two.tokens().topics):
+        raise RuntimeError("two threads drew other topics than one.")
+    name = f"{text.title}, from {text.n_topics} topics: two threads against one"
+    yield Row(
+        name=f"{name}, wall time",
+        measured=best["one"] / best["two"] if taken < _MOST_TAKEN else None,
+        unit="x",
+        must=_MUST_OF_TWO_THREADS,
+        note=f"{1e3 * best['one'] / n_sweeps:.1f} and {1e3 * best['two'] / n_sweeps:.1f} ms, while "
+        f"other processes took {100.0 * taken:.0f} % of the cores",
+    )
+    yield Row(
+        name=f"{name}, CPU time of the main thread and half of that of the two",
+        measured=float(np.median(longest)),
+        unit="x",
+        must=_MUST_OF_TWO_THREADS,
+        note=f"turns from {min(longest):.2f} to {max(longest):.2f}",
+    )
+
+
+def path_of(file: str) -> Path | None:
+    """Path of a file of documents, or None where the variable names no folder with it."""
+    if DATA_VARIABLE not in os.environ:
+        return None
+    folder = Path(os.environ[DATA_VARIABLE])
+    path = (folder if folder.is_dir() else folder.parent) / file
+    return path if path.exists() else None
+
+
+def _not_there(title: str, file: str) -> Row:
+    note = f"the variable {DATA_VARIABLE} names no folder with {file}"
+    return Row(name=title, measured=None, note=note)
+
+
+def rows_of(text: Text, effort: Effort) -> Iterator[Row]:
+    """Speed, perplexities beside the others, and threads."""
+    path = path_of(text.file)
+    if path is None:
+        yield _not_there(text.title, text.file)
+        return
+    split = split_documents(sparse.load_npz(path).tocsr())
+    yield from _speed(text, split, effort)
+    yield from _two_threads(text, split, effort)
+    curves = [curve_of(split, text, seed, effort) for seed in effort.seeds]
+    yield from _perplexities(text, curves, effort)
+    yield from _against_gensim(text, split, curves, effort)
+
+
+def _memory() -> Row:
+    """Peak of a process that samples a large corpus, beyond its imports and its data."""
+    name, file = (
+        "20 newsgroups: memory of pm.sample beyond imports and data",
+        "newsgroups20_bow.npz",
+    )
+    path = path_of(file)
+    if path is None:
+        return _not_there(name, file)
+    command = [sys.executable, "-m", "benchmarks.topic_memory", str(path)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)
+    beyond, data, n_tokens, n_topics = map(float, done.stdout.split())
+    return Row(
+        name=name,
+        measured=beyond / 1e6,
+        unit="MB",
+        larger_is_better=False,
+        note=f"{1e-6 * n_tokens:.2f} million tokens, {data / 1e6:.0f} MB of counts, from 50 "
+        f"topics, {n_topics:.0f} at the end; peak resident memory of the process",
+    )
 
 
 def run() -> Iterator[Row]:
-    """Speed, then perplexities, text by text."""
-    yield from _rows(TEXTS, _WHOLE)
+    """KOS, and the memory that a larger corpus takes."""
+    yield from rows_of(KOS, _WHOLE)
+    yield _memory()
 
 
 if __name__ == "__main__":
-    for row in _rows(TEXTS[:1], _SHORT):
+    for row in rows_of(KOS, _SHORT):
         print(line_of(row), flush=True)

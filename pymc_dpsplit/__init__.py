@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from pymc_dpsplit.pymc_component.component import Component
     from pymc_dpsplit.scikit_learn import DirichletProcessMixture as DirichletProcessMixture
     from pymc_dpsplit.step.dp_split_merge import DPSplitMerge
+    from pymc_dpsplit.topic_model.coherence import topic_coherence
     from pymc_dpsplit.topic_model.declare import HDPTopics
     from pymc_dpsplit.topic_model.document_topics import document_topics
     from pymc_dpsplit.topic_model.perplexity import topic_perplexity
@@ -137,6 +138,7 @@ __all__ = [
     "similarity_matrix",
     "smc",
     "top_words",
+    "topic_coherence",
     "topic_perplexity",
     "topic_words",
 ]
@@ -206,6 +208,7 @@ _MODULE_OF = {
     "similarity_matrix": "posterior.partitions.similarity",
     "smc": "estimates.particle_trace",
     "top_words": "topic_model.read_topics",
+    "topic_coherence": "topic_model.coherence",
     "topic_perplexity": "topic_model.perplexity",
     "topic_words": "topic_model.read_topics",
 }

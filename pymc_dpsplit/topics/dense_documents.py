@@ -1,25 +1,27 @@
 """Sweep over the tokens of documents that looks at all atoms for each token, in vector code.
 
 The law is that of `documents.py`, and so is the use of random numbers.  Up to a few hundred atoms
-this takes less time than to look at those of the document alone: no branch depends on a draw.
+this takes less time than to look at those of the document alone: no branch depends on a draw, and
+documents are visited in turns.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from pymc_dpsplit.kernels.jit import (
-    jitted,
-    jitted_copied,
-    jitted_inlined_uncounted,
-    jitted_uncounted,
-)
-from pymc_dpsplit.kernels.product_choice import choose_by_product
-from pymc_dpsplit.kernels.random import hash_uniform
+from pymc_dpsplit.kernels.jit import jitted, jitted_uncounted
+from pymc_dpsplit.kernels.product_choice import TOGETHER, choose_by_products
 from pymc_dpsplit.kernels.sharing import take_next
 from pymc_dpsplit.kernels.streams import new_stream
 from pymc_dpsplit.moves.tables import draw_n_tables
-from pymc_dpsplit.topics.documents import DOCUMENTS_AT_A_TIME, DRAWS_PER_TOKEN, slice_ratio
+from pymc_dpsplit.topics.documents import DOCUMENTS_AT_A_TIME, DRAWS_PER_TOKEN
+from pymc_dpsplit.topics.turns import (
+    begin_document,
+    count_chunk,
+    no_documents,
+    prepare_chunk,
+    settle_token,
+)
 
 
 class DenseLaw(NamedTuple):
@@ -49,87 +51,78 @@ class DenseLaw(NamedTuple):
     slices: np.ndarray
 
 
-class DenseVisit(NamedTuple):
-    """The document that a thread visits.
+class Share(NamedTuple):
+    """Documents that a thread has taken from the counter of all threads.
 
     Attributes
     ----------
-    counts : ndarray of float64, shape (P,)
-        Number of its tokens in each atom.
-    masses : ndarray of float64, shape (P,)
-        Factor of phi in the mass of each atom for the next token.
+    counter : ndarray of int64, shape (1,)
+        Of blocks of documents, which all threads share.
+    taken : ndarray of int64, shape (2,)
+        The next document of this thread, and the end of those that it has taken.
     """
 
-    counts: np.ndarray
-    masses: np.ndarray
-
-
-@jitted_copied
-def _set_small_masses(law, visit, reach):
-    """Set the masses of the small atoms in reach; all of them depend on those that have tokens."""
-    height = law.floor
-    for s in range(reach):
-        if visit.counts[law.small[s]] > 0.0:
-            height = min(height, law.weights[law.small[s]])
-    for s in range(reach):
-        k = law.small[s]
-        ratio = slice_ratio(height, law.weights[k], law.floor)
-        visit.masses[k] = (visit.counts[k] + law.prior[k]) * ratio
+    counter: np.ndarray
+    taken: np.ndarray
 
 
 @jitted_uncounted
-def _begin_document(corpus, law, document, labels, visit):
-    """Set counts, which are zero, and masses; return how many small atoms are in reach."""
-    for token in range(corpus.first_token[document], corpus.first_token[document + 1]):
-        visit.counts[labels[token]] += 1.0
-    for k in range(law.prior.shape[0]):
-        visit.masses[k] = visit.counts[k] + law.prior[k]
-    reach = 0
-    while reach < law.small.shape[0] and law.weights[law.small[reach]] > law.slices[document]:
-        reach += 1
-    for s in range(reach, law.small.shape[0]):
-        visit.masses[law.small[s]] = 0.0
-    _set_small_masses(law, visit, reach)
-    return reach
-
-
-@jitted_inlined_uncounted
-def _change_count(law, visit, k, change, reach):
-    """Add `change` to the tokens of an atom."""
-    visit.counts[k] += change
-    visit.masses[k] = visit.counts[k] + law.prior[k]
-    if law.weights[k] < law.floor:
-        _set_small_masses(law, visit, reach)
+def _next_document(corpus, share):
+    """Return the next document with tokens; -1 if there is none."""
+    n_documents, taken = corpus.first_token.shape[0] - 1, share.taken
+    while True:
+        if taken[0] == taken[1]:
+            taken[0] = DOCUMENTS_AT_A_TIME * take_next(share.counter)
+            taken[1] = min(taken[0] + DOCUMENTS_AT_A_TIME, n_documents)
+            if taken[0] >= n_documents:
+                # So it stays if this is called again.
+                taken[0] = taken[1] = 0
+                return -1
+        document = taken[0]
+        taken[0] += 1
+        if corpus.first_token[document] < corpus.first_token[document + 1]:
+            return document
 
 
 @jitted_uncounted
-def _last_with_mass(law, visit, word, otherwise):
-    """Return the last atom with mass, where rounding led beyond it."""
-    for k in range(law.weights.shape[0] - 1, -1, -1):
-        if visit.masses[k] * law.phi[word, k] > 0.0:
-            return np.int64(k)
-    return otherwise
+def _begin_next(corpus, law, labels, key, turns, t, share):
+    """Give a row to the next document; return whether there is one."""
+    document = _next_document(corpus, share)
+    if document >= 0:
+        begin_document(corpus, law, document, labels, key, turns, t)
+    return document >= 0
 
 
 @jitted_uncounted
-def _visit_document(corpus, law, document, labels, key, visit, word_counts):
-    """Redraw the topics of the tokens of a document in turn."""
-    reach = _begin_document(corpus, law, document, labels, visit)
-    width = law.prior.shape[0]
-    token = corpus.first_token[document]
-    for entry in range(corpus.indptr[document], corpus.indptr[document + 1]):
-        word = np.int64(corpus.words[entry])
-        for _ in range(corpus.counts[entry]):
-            old = np.int64(labels[token])
-            _change_count(law, visit, old, -1.0, reach)
-            u = hash_uniform(key, token)
-            new = choose_by_product(visit.masses, law.phi, word, width, u)
-            if not visit.masses[new] * law.phi[word, new] > 0.0:
-                new = _last_with_mass(law, visit, word, old)
-            _change_count(law, visit, new, 1.0, reach)
-            labels[token] = new
-            word_counts[word, new] += 1
-            token += 1
+def _finish_document(corpus, law, turns, t, stream, tables):
+    """Draw the tables of a document, and give up its row."""
+    stream[1] = np.uint64(DRAWS_PER_TOKEN * corpus.first_token[turns.document[t]])
+    for k in range(law.weights.shape[0]):
+        if turns.counts[t, k] > 0.0:
+            tables[k] += draw_n_tables(stream, np.int64(turns.counts[t, k]), law.prior[k])
+            turns.counts[t, k] = 0.0
+    turns.document[t] = -1
+
+
+@jitted_uncounted
+def _take_turns(corpus, law, labels, key, turns, share, stream, word_counts, tables):
+    """Visit documents, TOGETHER at a time, until none is left."""
+    n_rows, width = 0, law.prior.shape[0]
+    for t in range(TOGETHER):
+        n_rows += _begin_next(corpus, law, labels, key, turns, t, share)
+    while n_rows > 0:
+        # Rows without a document have no masses, and whatever is chosen for them is not used.
+        choose_by_products(turns.masses, law.phi, turns.word, width, turns.u, turns.chosen)
+        for t in range(TOGETHER):
+            if turns.document[t] < 0 or not settle_token(law, labels, turns, t, word_counts):
+                continue
+            count_chunk(labels, turns, t, word_counts)
+            if turns.token[t] < corpus.first_token[turns.document[t] + 1]:
+                prepare_chunk(corpus, law, labels, key, turns, t)
+                continue
+            _finish_document(corpus, law, turns, t, stream, tables)
+            if not _begin_next(corpus, law, labels, key, turns, t, share):
+                n_rows -= 1
 
 
 @jitted
@@ -151,17 +144,6 @@ def sweep_dense_documents(corpus, law, labels, keys, counter, word_counts, table
     tables : ndarray of int64, shape (A,)
         Of this thread; numbers of tables are added.
     """
-    n_documents, width = corpus.first_token.shape[0] - 1, law.prior.shape[0]
-    visit = DenseVisit(np.zeros(width), np.empty(width))
+    turns, share = no_documents(law.prior.shape[0]), Share(counter, np.zeros(2, np.int64))
     stream = new_stream(keys[1])
-    block = take_next(counter)
-    while block * DOCUMENTS_AT_A_TIME < n_documents:
-        begin = block * DOCUMENTS_AT_A_TIME
-        for document in range(begin, min(begin + DOCUMENTS_AT_A_TIME, n_documents)):
-            _visit_document(corpus, law, document, labels, keys[0], visit, word_counts)
-            stream[1] = np.uint64(DRAWS_PER_TOKEN * corpus.first_token[document])
-            for k in range(law.weights.shape[0]):
-                if visit.counts[k] > 0.0:
-                    tables[k] += draw_n_tables(stream, np.int64(visit.counts[k]), law.prior[k])
-                    visit.counts[k] = 0.0
-        block = take_next(counter)
+    _take_turns(corpus, law, labels, keys[0], turns, share, stream, word_counts, tables)

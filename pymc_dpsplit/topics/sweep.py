@@ -56,13 +56,15 @@ def sweep_topics(
     keys = np.uint64(draw_key(rng)), np.uint64(draw_key(rng))
     word_counts, tables = _sweep_on_threads(corpus, law, state.labels, keys, pool)
     kept = np.flatnonzero(tables)
-    renumbered = np.full(len(tables), -1, np.int32)
-    renumbered[kept] = np.arange(len(kept))
     if kept[-1] >= len(kept):
+        renumbered = np.full(len(tables), -1, np.int32)
+        renumbered[kept] = np.arange(len(kept))
         renumber_labels(state.labels, renumbered)
+        word_counts = word_counts[:, kept]
     dropped = law.weights[tables == 0].sum()
     log_rest = float(np.logaddexp(log_rest, np.log(dropped))) if dropped > 0.0 else log_rest
-    word_counts = np.ascontiguousarray(word_counts[:, kept])
+    # As a rule the atoms that are dropped are the last ones; a slice is copied fast.
+    word_counts = np.ascontiguousarray(word_counts[:, : len(kept)])
     return TopicState(state.labels, word_counts, tables[kept], law.weights[kept], log_rest)
 
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from pymc_dpsplit.kernels.jit import jitted, jitted_copied
-from pymc_dpsplit.kernels.powers import raise_to
+from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.product_choice import WIDE
-from pymc_dpsplit.kernels.random import draw_key, draw_log_gamma, hash_uniform
+from pymc_dpsplit.kernels.random import draw_key, draw_log_gamma
 from pymc_dpsplit.kernels.sharing import take_next
+from pymc_dpsplit.topics.gamma_rows import add_whole, fill_fractional, new_gamma_row
 
 # Number of words that a thread takes at a time.
 _WORDS_AT_A_TIME = 64
@@ -49,10 +49,8 @@ def draw_topics(
     """
     width = -(-n_atoms // WIDE) * WIDE
     phi = _aligned(len(word_counts), width)
-    _fill_counted(rng, word_counts, eta, n_atoms, phi)
-    if eta < 1.0:
-        keys = np.uint64(draw_key(rng)), np.uint64(draw_key(rng))
-        _fill_others_on_threads(word_counts, eta, n_atoms, keys, phi, pool)
+    keys = np.uint64(draw_key(rng)), np.uint64(draw_key(rng)), np.uint64(draw_key(rng))
+    _fill_on_threads(word_counts, eta, n_atoms, keys, phi, pool)
     _normalise(rng, word_counts.shape[1], n_atoms, eta, phi)
     return phi
 
@@ -64,101 +62,54 @@ def _aligned(n_words: int, width: int) -> np.ndarray:
     return roomy[skipped : skipped + n_words * width].reshape(n_words, width)
 
 
-def _fill_others_on_threads(
+def _fill_on_threads(
     word_counts: np.ndarray,
     eta: float,
     n_atoms: int,
-    keys: tuple[Any, Any],
+    keys: tuple[Any, Any, Any],
     phi: np.ndarray,
     pool: ThreadPoolExecutor | None,
 ) -> None:
     counter = np.zeros(1, np.int64)
     arguments: Any = (word_counts, eta, n_atoms, keys, counter, phi)
     if pool is None:
-        fill_others(*arguments)
+        fill_gammas(*arguments)
         return
-    for thread in [pool.submit(fill_others, *arguments) for _ in range(pool._max_workers)]:
+    for thread in [pool.submit(fill_gammas, *arguments) for _ in range(pool._max_workers)]:
         thread.result()
 
 
 @jitted
-def _fill_counted(rng, word_counts, eta, n_atoms, phi):
-    """Draw the gamma variables of words with tokens; of all words where eta is 1 or more."""
-    n_words, n_topics = word_counts.shape
-    for word in range(n_words):
-        for k in range(n_topics):
-            n = word_counts[word, k]
-            if n > 0 or eta >= 1.0:
-                phi[word, k] = rng.standard_gamma(eta + n)
-        if eta >= 1.0:
-            for k in range(n_topics, n_atoms):
-                phi[word, k] = rng.standard_gamma(eta)
-
-
-@jitted_copied
-def is_accepted(drawn, eta, u):
-    """Whether a proposal for a gamma variable is accepted, given a uniform."""
-    if drawn < 1.0:
-        return u < 1.0 - drawn or u < math.exp(-drawn)
-    return u < drawn ** (eta - 1.0)
-
-
-@jitted
-def fill_others(word_counts, eta, n_atoms, keys, counter, phi):
-    """Draw the gamma variables of words without tokens, for the words that this thread takes.
-
-    A proposal has the density of x^(eta - 1) below 1 and exp(-x) above, up to constants; it is
-    accepted with probability exp(-x) below 1 and x^(eta - 1) above.
+def fill_gammas(word_counts, eta, n_atoms, keys, counter, phi):
+    """Draw the gamma variables of the words that this thread takes.
 
     Parameters
     ----------
     word_counts : ndarray of int32, shape (V, K)
     eta : float
-        Less than 1.
     n_atoms : int
     keys : tuple of uint64
-        For proposals, and for their acceptance.
+        For `fill_fractional` and for `add_whole`.
     counter : ndarray of int64, shape (1,)
         Of blocks of words, which all threads share.
     phi : ndarray of float64, shape (V, P)
         Modified.
-
-    References
-    ----------
-    .. [1] Ahrens and Dieter (1974), Computer methods for sampling from gamma, beta, Poisson and
-       binomial distributions, Computing 12, algorithm GS.
     """
     n_words, width = phi.shape
-    n_topics = word_counts.shape[1]
-    mass = 1.0 + eta / math.e
-    drawn = np.ones(width)
+    whole = math.floor(eta)
+    row, step = new_gamma_row(width), n_words * width
     block = take_next(counter)
     while block * _WORDS_AT_A_TIME < n_words:
         begin = block * _WORDS_AT_A_TIME
         for word in range(begin, min(begin + _WORDS_AT_A_TIME, n_words)):
+            at = word * width
+            if eta > whole:
+                fill_fractional(row, n_atoms, eta - whole, keys[:2], at, step)
+            add_whole(row, word_counts, word, n_atoms, whole, keys[2], at, step)
             for k in range(n_atoms):
-                drawn[k] = mass * hash_uniform(keys[0], word * width + k)
-            raise_to(drawn, width, 1.0 / eta)
-            for k in range(n_atoms):
-                if k >= n_topics or word_counts[word, k] == 0:
-                    at = word * width + k
-                    x = _accepted(drawn[k], eta, keys, at, n_words * width)
-                    phi[word, k] = x if x > _NOTHING else 0.0
+                phi[word, k] = row.drawn[k] if row.drawn[k] > _NOTHING else 0.0
+                row.drawn[k] = 0.0
         block = take_next(counter)
-
-
-@jitted
-def _accepted(power, eta, keys, at, size):
-    """Return a proposal, or if it is not accepted, those after it until one is."""
-    mass = 1.0 + eta / math.e
-    while True:
-        x = power
-        if power >= 1.0:
-            x = -math.log(mass * (1.0 - hash_uniform(keys[0], at)) / eta)
-        if is_accepted(x, eta, hash_uniform(keys[1], at)):
-            return x
-        at += size
-        power = (mass * hash_uniform(keys[0], at)) ** (1.0 / eta)
 
 
 @jitted

@@ -54,6 +54,7 @@ OTHERS = {
     "prior_n_clusters",
     "smc",
     "top_words",
+    "topic_coherence",
     "topic_perplexity",
     "topic_words",
 }

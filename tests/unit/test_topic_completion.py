@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import xarray as xr
 from scipy.special import gammaln
 
 import pymc_dpsplit as dps
@@ -16,6 +15,7 @@ from pymc_dpsplit.topics.completion import add_completions, fill_document_weight
 from pymc_dpsplit.topics.halves import Halves, divide_documents
 from tests.support.corpora import corpus_from
 from tests.support.statistics import LEVEL, mean_test
+from tests.support.traces_of_topics import trace_of
 
 WEIGHTS = np.array([0.5, 0.3, 0.2])
 PHI = np.array([[0.6, 0.1, 0.25], [0.3, 0.1, 0.25], [0.1, 0.2, 0.25], [0.0, 0.6, 0.25]])
@@ -124,30 +124,6 @@ def test_documents_are_halved(rng: np.random.Generator) -> None:
     for document, of_words in enumerate(counts):
         own = halves.words[halves.first_token[document] : halves.first_token[document + 1]]
         assert list(np.bincount(own, minlength=3)) == list(of_words)
-
-
-def trace_of(topics: Any, weights: Any, words: Any = None) -> xr.DataTree:
-    """A trace of one chain, with the same topics (K, V) in both draws."""
-    phi = np.asarray(topics, np.float32)
-    n_topics, n_words = phi.shape
-    parts = np.broadcast_to(phi.ravel(), (1, 2, phi.size))
-    coords = {"chain": [0], "draw": [0, 1]}
-    posterior = xr.Dataset(
-        {"w_weights": (("chain", "draw", "w_topic"), np.broadcast_to(weights, (1, 2, n_topics)))},
-        {**coords, "w_topic": range(n_topics)},
-    )
-    stats = xr.Dataset(
-        {
-            "w_topic_part": (("chain", "draw", "part"), parts),
-            "w_alpha": (("chain", "draw"), np.full((1, 2), 0.01)),
-        },
-        coords,
-    )
-    constants = xr.Dataset(
-        {"w_word_totals": (("word",), np.ones(n_words))}, {} if words is None else {"word": words}
-    )
-    groups = {"posterior": posterior, "sample_stats": stats, "constant_data": constants}
-    return xr.DataTree.from_dict(groups)
 
 
 def test_perplexity_of_uniform_topics_is_the_number_of_words() -> None:

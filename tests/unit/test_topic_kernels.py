@@ -8,12 +8,15 @@ from scipy import stats
 from scipy.special import gammaln
 
 from pymc_dpsplit.kernels.jit import COMPILES, jitted
-from pymc_dpsplit.kernels.product_choice import choose_by_product
+from pymc_dpsplit.kernels.product_choice import TOGETHER, choose_by_products
+from pymc_dpsplit.kernels.random import hash_uniform
 from pymc_dpsplit.kernels.streams import new_stream
+from pymc_dpsplit.kernels.uniforms import fill_uniforms
 from pymc_dpsplit.moves.tables import draw_n_tables
-from pymc_dpsplit.topics import dense_documents, documents, sweep, word_law
+from pymc_dpsplit.topics import dense_documents, documents, gamma_rows, sweep, turns
 from pymc_dpsplit.topics.alias_tables import look_up, make_alias_tables
 from pymc_dpsplit.topics.documents import log_probability_of_topics
+from pymc_dpsplit.topics.gamma_rows import draw_large
 from pymc_dpsplit.topics.state import Strengths, count_words, start_topics
 from pymc_dpsplit.topics.sweep import redraw_weights, sweep_topics
 from pymc_dpsplit.topics.word_law import draw_topics
@@ -85,29 +88,61 @@ def test_alias_tables_hold_the_masses():
 
 
 @jitted
-def _choices(left, right, row, uniforms):
-    chosen = np.empty(uniforms.shape[0], np.int64)
+def _choices(left, right, rows, uniforms):
+    """TOGETHER choices for each row of uniforms."""
+    chosen = np.empty(uniforms.shape, np.int64)
     for i in range(uniforms.shape[0]):
-        chosen[i] = choose_by_product(left, right, row, left.shape[0], uniforms[i])
+        choose_by_products(left, right, rows, left.shape[1], uniforms[i], chosen[i])
     return chosen
 
 
 @pytest.mark.parametrize("width", [8, 24])
-def test_choice_by_product_has_its_law(width):
+def test_choice_by_products_has_its_law(width):
     rng = np.random.default_rng(width)
-    left, right = rng.gamma(0.3, size=width), rng.gamma(0.3, size=(3, width))
-    left[[1, width - 1]] = 0.0
-    law = left * right[2] / (left @ right[2])
-    uniforms = (np.arange(6400) + 0.5) / 6400.0
-    chosen = _choices(left, right, 2, uniforms)
-    # Evenly spaced uniforms miss a probability by one in 6400 per interval.
-    assert np.abs(np.bincount(chosen, minlength=width) / 6400.0 - law).max() < 2.0 / 6400.0
+    left, right = rng.gamma(0.3, size=(TOGETHER, width)), rng.gamma(0.3, size=(3, width))
+    left[:, [1, width - 1]] = 0.0
+    rows = np.array([2, 0, 1, 2])
+    # Each choice sees evenly spaced uniforms, in an order of its own.
+    evenly = (np.arange(6400) + 0.5) / 6400.0
+    uniforms = np.column_stack([rng.permutation(evenly) for _ in range(TOGETHER)])
+    chosen = _choices(left, right, rows, uniforms)
+    for i in range(TOGETHER):
+        law = left[i] * right[rows[i]] / (left[i] @ right[rows[i]])
+        # They miss a probability by one in 6400 per interval.
+        found = np.bincount(chosen[:, i], minlength=width) / 6400.0
+        assert np.abs(found - law).max() < 2.0 / 6400.0
 
 
-@pytest.mark.parametrize("eta", [0.02, 0.4, 0.9, 1.5])
+@jitted
+def _uniforms(key, first, n):
+    out = np.zeros(n)
+    fill_uniforms(out, n, key, first)
+    return out
+
+
+def test_uniforms_are_those_of_their_indices():
+    key = np.uint64(2**63 + 5)
+    assert np.array_equal(_uniforms(key, 7, 21), [hash_uniform(key, 7 + i) for i in range(21)])
+
+
+@jitted
+def _large(shape, n):
+    out = np.empty(n)
+    for i in range(n):
+        out[i] = draw_large(shape, np.uint64(3), i, n)
+    return out
+
+
+@pytest.mark.parametrize("shape", [1.0, 7.0, 400.0])
+def test_large_gamma_variables_have_their_law(shape):
+    drawn = _large(shape, 20_000 if COMPILES else 3000)
+    assert stats.kstest(drawn, stats.gamma(shape).cdf).pvalue > LEVEL
+
+
+@pytest.mark.parametrize("eta", [0.02, 0.4, 0.9, 1.0, 1.5, 7.3])
 def test_drawn_topics_are_dirichlet(eta):
     rng = np.random.default_rng(17)
-    counts = np.array([[0, 3], [2, 0], [0, 1]], np.int32)
+    counts = np.array([[0, 3], [9, 0], [0, 1]], np.int32)
     phi = np.array([draw_topics(rng, counts, eta, 4) for _ in range(1500 if COMPILES else 400)])
     assert np.all(phi[:, :, 4:] == 0.0)
     assert np.allclose(phi[:, :, :4].sum(axis=1), 1.0)
@@ -118,7 +153,8 @@ def test_drawn_topics_are_dirichlet(eta):
             # Those close to 1 are rounded.
             below, share = phi[phi[:, word, k] < 0.5, word, k], law.cdf(0.5)
             assert stats.binomtest(len(below), len(phi), share).pvalue > LEVEL
-            assert stats.kstest(law.cdf(below) / share, "uniform").pvalue > LEVEL
+            if len(below):
+                assert stats.kstest(law.cdf(below) / share, "uniform").pvalue > LEVEL
 
 
 def test_topics_with_tiny_eta_are_finite():
@@ -129,7 +165,7 @@ def test_topics_with_tiny_eta_are_finite():
 @pytest.mark.control
 @pytest.mark.skipif(COMPILES, reason="compiled kernels hold the functions that they call")
 def test_gamma_variables_as_proposed_are_caught(monkeypatch):
-    monkeypatch.setattr(word_law, "is_accepted", _accept_all)
+    monkeypatch.setattr(gamma_rows, "is_accepted", _accept_all)
     rng, counts = np.random.default_rng(17), np.ones((3, 1), np.int32)
     phi = np.array([draw_topics(rng, counts, 0.9, 2)[0, 1] for _ in range(3000)])
     assert stats.kstest(phi, stats.beta(0.9, 1.8).cdf).pvalue < LEVEL
@@ -156,6 +192,29 @@ def test_draws_do_not_depend_on_threads():
     (_, one), (_, two) = swept(1), swept(2)
     for alone, shared in zip(one, two, strict=True):
         assert np.array_equal(alone, shared)
+
+
+def long_documents():
+    """A state of documents that are prepared in several chunks, after a sweep."""
+    rng = np.random.default_rng(2)
+    corpus = corpus_from(rng.poisson([[90.0], [0.0], [1.0], [200.0], [0.0]], (5, 9)))
+    state = start_topics(corpus, 3, rng)
+    return corpus, sweep_topics(corpus, state, Strengths(1.0, 2.0, 0.3), 0.05, rng)
+
+
+def test_long_documents_are_visited_whole():
+    corpus, state = long_documents()
+    assert np.diff(corpus.first_token).max() > 3 * turns.CHUNK
+    assert np.array_equal(state.word_counts, count_words(corpus, state.labels, len(state.tables)))
+
+
+@pytest.mark.skipif(COMPILES, reason="compiled kernels hold the length")
+def test_draws_do_not_depend_on_the_length_of_chunks(monkeypatch):
+    _, expected = long_documents()
+    monkeypatch.setattr(turns, "CHUNK", 7)
+    _, state = long_documents()
+    assert np.array_equal(state.labels, expected.labels)
+    assert np.array_equal(state.tables, expected.tables)
 
 
 def test_state_agrees_with_its_labels():
@@ -239,7 +298,7 @@ OF_ALIAS_TABLES = {"stale alias tables"}
 
 
 def p_value(floor: float) -> float:
-    return p_value_of(run_chains(CASES["c33"], floor, (8, 200), 7), truth_of(CASES["c33"]))
+    return p_value_of(run_chains(CASES["c33"], floor, (8, 300), 7), truth_of(CASES["c33"]))
 
 
 def choose_kernel(monkeypatch, kernel: str) -> None:
@@ -265,7 +324,7 @@ def test_broken_sweep_is_caught(name, kernel, monkeypatch):
         pytest.skip("this kernel has none")
     choose_kernel(monkeypatch, kernel)
     attribute, broken = BROKEN[name]
-    for module in (dense_documents, documents, sweep):
+    for module in (dense_documents, documents, sweep, turns):
         if hasattr(module, attribute):
             monkeypatch.setattr(module, attribute, broken)
     assert p_value(0.3) < LEVEL
