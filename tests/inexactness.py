@@ -39,6 +39,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"super_clusters": True},
         {"sub_cluster_burn_in": False},
         {"super_clusters": True, "sub_cluster_burn_in": False},
+        {"repaired": True},
     ],
     "truncated": [{"truncation": level} for level in (3, 5, 10, 40)],
     "ics": [{"m": m} for m in (1, 3, 30, 100)],

@@ -10,13 +10,14 @@ from pymc_dpsplit.moves.cost import visit_cost, work_of
 from pymc_dpsplit.moves.family_moves import KernelForm, typical_size
 from pymc_dpsplit.moves.target import Target
 from pymc_dpsplit.samplers.av_parallel import N_PROCESSORS, iterate_av_parallel
-from pymc_dpsplit.samplers.chang_fisher import iterate_chang_fisher
+from pymc_dpsplit.samplers.chang_fisher import REPAIRED, iterate_chang_fisher
 from pymc_dpsplit.samplers.importance_conditional import N_VALUES, iterate_ics
 from pymc_dpsplit.samplers.jain_neal import RESTRICTED_SCANS, iterate_jain_neal
 from pymc_dpsplit.samplers.neal8 import N_AUXILIARY, iterate_neal8
 from pymc_dpsplit.samplers.published_sampler import PublishedSampler, SamplerOption
 from pymc_dpsplit.samplers.sams import iterate_sams
 from pymc_dpsplit.samplers.slice_sampler import MOST_STRENGTH, iterate_slice
+from pymc_dpsplit.samplers.sub_cluster_chain import N_SUB_CLUSTERS, rows_with_sub_clusters
 from pymc_dpsplit.samplers.truncated import TRUNCATION, iterate_truncated
 
 # Nanoseconds of a density compiled by PyTensor; of another one, and per multiplication in it.
@@ -68,10 +69,21 @@ def _neal8_cost(target: Target, n_clusters: int, _: float, _settings: np.ndarray
 
 
 def _chang_fisher_cost(
-    target: Target, n_clusters: int, attempts: float, _settings: np.ndarray
+    target: Target, n_clusters: int, attempts: float, settings: np.ndarray
 ) -> float:
+    if settings[REPAIRED] != 0.0:
+        return _repaired_cost(target, n_clusters, attempts)
     looks = (n_clusters + attempts) * target.data.shape[0] * _LOOK
     return _cost_of_densities(target, n_clusters + 2) + looks
+
+
+def _repaired_cost(target: Target, n_clusters: int, attempts: float) -> float:
+    """Cost of a sweep, of redrawing the sub-clusters, and of attempts: two sides, three looks."""
+    n_obs = target.data.shape[0]
+    share = len(rows_with_sub_clusters(n_obs)) / n_obs
+    allocated = 2.0 * attempts * typical_size(target, n_clusters) / n_obs
+    densities = _cost_of_densities(target, n_clusters + share * N_SUB_CLUSTERS + allocated)
+    return densities + 3.0 * attempts * n_obs * _LOOK
 
 
 def _ics_cost(target: Target, n_clusters: int, _: float, settings: np.ndarray) -> float:
@@ -132,6 +144,12 @@ _ALL = (
         options=(
             SamplerOption("super_clusters", False),
             SamplerOption("sub_cluster_burn_in", True),
+            SamplerOption(
+                "repaired",
+                False,
+                is_exact_if_true=True,
+                not_beside=("super_clusters", "sub_cluster_burn_in"),
+            ),
         ),
     ),
     PublishedSampler(

@@ -23,12 +23,15 @@ class SamplerOption(NamedTuple):
         Least integer.
     is_exact_if_true : bool or None
         Whether the sampler is exact with this option; None if the option does not matter to it.
+    not_beside : tuple of str
+        Options that have no meaning with this one.
     """
 
     name: str
     default: int | bool
     least: int = 0
     is_exact_if_true: bool | None = None
+    not_beside: tuple[str, ...] = ()
 
     def check(self, value: Any) -> None:
         """Raise ValueError for a value of another type, or out of range."""
@@ -36,6 +39,23 @@ class SamplerOption(NamedTuple):
             check_integer(self.name, value, self.least)
         elif not isinstance(value, bool | np.bool_):
             raise ValueError(f"{self.name}={shown(value)} is neither; give True or False.")
+
+    def refuse_others(self, given: Mapping[str, Any]) -> None:
+        """Raise ValueError if options are given that have no meaning with this one.
+
+        Parameters
+        ----------
+        given : mapping of str to object
+            Options of the sampler, this one among them or not.
+        """
+        if not given.get(self.name, False):
+            return
+        for name in self.not_beside:
+            if name in given:
+                raise ValueError(
+                    f"{name} has no meaning with {self.name}={shown(given[self.name])}; leave one "
+                    "of them out."
+                )
 
 
 class PublishedSampler(NamedTuple):

@@ -47,6 +47,7 @@ from pymc_dpsplit.samplers.neal8 import auxiliary_sweep, fill_auxiliary, redraw_
 from pymc_dpsplit.samplers.sams import divide_in_sequence
 from pymc_dpsplit.samplers.slice_sampler import slice_sweep_of_sticks
 from pymc_dpsplit.samplers.sticks import draw_positions
+from pymc_dpsplit.samplers.sub_cluster_proposals import decide_by_sub_clusters
 from pymc_dpsplit.samplers.two_sides import decide_by_ratio, fill_sides, sides_to_reach
 from tests.support.moves import Move, sweep
 
@@ -231,6 +232,19 @@ def _sticks_by_number(target, labels, stats, rng):
     return slice_sweep_of_sticks(target, labels, stats, positions, rng)[0]
 
 
+def _sub_clusters_within_clusters(target, labels, stats, rng):
+    """Splits and merges proposed by sub-clusters that divide the clusters, as the paper has them.
+
+    A merge then launches from the division that it removes.
+    """
+    for _ in range(3):
+        sub_labels = (2 * labels + rng.integers(2, size=len(labels))).astype(np.int8)
+        key = np.uint64(draw_key(rng))
+        decision = decide_by_sub_clusters(target, labels, stats, sub_labels, key)
+        stats = carry_out(labels, stats, decision, np.zeros(4, np.int64))
+    return stats
+
+
 # For tests of its own: few atoms without observations hide it.
 sweep_by_number = sweep(_by_number)
 
@@ -241,6 +255,7 @@ CONTROLS_OF_PUBLISHED: dict[str, Move] = {
     "forgotten parameters": sweep(_forgetful),
     "too few sticks": sweep(_too_few_sticks),
     "sticks by number": sweep(_sticks_by_number),
+    "sub-clusters within clusters": sweep(_sub_clusters_within_clusters),
 }
 CONTROLS: dict[str, Move] = {
     "emptying sweep": sweep(_emptying),

@@ -108,6 +108,7 @@ PUBLISHED: dict[str, Move] = {
     "Neal 8": sweep(auxiliary_sweep),
     "slice sampler": kernel("slice"),
     "processors": kernel("av-parallel", processors=3),
+    "repaired sub-clusters": kernel("chang-fisher", repaired=True),
 }
 MOVES: dict[str, Move] = {
     "slice": sweep(slice_sweep),
