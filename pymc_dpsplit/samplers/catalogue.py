@@ -9,7 +9,7 @@ from pymc_dpsplit.kernels.tiles import TILE
 from pymc_dpsplit.moves.cost import visit_cost, work_of
 from pymc_dpsplit.moves.family_moves import KernelForm, typical_size
 from pymc_dpsplit.moves.target import Target
-from pymc_dpsplit.samplers.av_parallel import N_PROCESSORS, iterate_av_parallel
+from pymc_dpsplit.samplers.av_parallel import N_PROCESSORS, iterate_av_parallel, shares_of
 from pymc_dpsplit.samplers.chang_fisher import REPAIRED, iterate_chang_fisher
 from pymc_dpsplit.samplers.importance_conditional import N_VALUES, iterate_ics
 from pymc_dpsplit.samplers.jain_neal import RESTRICTED_SCANS, iterate_jain_neal
@@ -45,9 +45,11 @@ def _jain_neal_cost(
 
 
 def _av_parallel_cost(target: Target, n_clusters: int, _: float, settings: np.ndarray) -> float:
-    n_processors = float(settings[0])
-    looks = n_processors * target.data.shape[0] * _LOOK
-    return target.data.shape[0] * visit_cost(target, -int(-n_clusters // n_processors)) + looks
+    shares = shares_of(settings)
+    looks = len(shares) * target.data.shape[0] * _LOOK
+    # As many clusters as share a processor with that of an observation.
+    n_met = math.ceil(n_clusters * float(shares @ shares))
+    return target.data.shape[0] * visit_cost(target, n_met) + looks
 
 
 def _sams_cost(target: Target, n_clusters: int, attempts: float, _settings: np.ndarray) -> float:
@@ -201,6 +203,7 @@ _ALL = (
         options=(
             SamplerOption("processors", N_PROCESSORS, least=1),
             SamplerOption("published", False, is_exact_if_true=False),
+            SamplerOption("shares", (), not_beside=("processors", "published")),
         ),
     ),
 )

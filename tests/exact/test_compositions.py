@@ -31,7 +31,10 @@ NORMAL = ("Normal", 1)
 EXACT_SAMPLERS: list[tuple[str, dict[str, Any]]] = [
     (name, {}) for name, row in SAMPLERS.items() if row.is_exact
 ]
-EXACT_SAMPLERS.append(("chang-fisher", {"repaired": True}))
+EXACT_SAMPLERS += [
+    ("chang-fisher", {"repaired": True}),
+    ("av-parallel", {"shares": (0.6, 0.3, 0.1)}),
+]
 
 
 @pytest.mark.slow

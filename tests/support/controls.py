@@ -42,6 +42,9 @@ from pymc_dpsplit.moves.sweep.assignment import (
     weigh,
 )
 from pymc_dpsplit.moves.sweep.tile_labels import Reach
+from pymc_dpsplit.sampler import NOTHING_KEPT, Schedule
+from pymc_dpsplit.samplers.av_parallel import draw_processors, iterate_av_parallel
+from pymc_dpsplit.samplers.catalogue import SAMPLERS
 from pymc_dpsplit.samplers.jain_neal import divide_from_launch, restricted_scan
 from pymc_dpsplit.samplers.neal8 import auxiliary_sweep, fill_auxiliary, redraw_label
 from pymc_dpsplit.samplers.sams import divide_in_sequence
@@ -245,6 +248,25 @@ def _sub_clusters_within_clusters(target, labels, stats, rng):
     return stats
 
 
+_EQUAL = np.full(3, 1.0 / 3.0)
+
+
+@numba.njit
+def _draw_equally(labels, stats, shares, rng):
+    return draw_processors(labels, stats, _EQUAL, rng)
+
+
+_by_shares_and_equally = altered(iterate_av_parallel, draw_processors=_draw_equally)
+
+
+def _processors_drawn_equally(target, labels, stats, rng):
+    """Uneven processors, each with its share of alpha, to which clusters go with equal odds."""
+    settings = SAMPLERS["av-parallel"].settings({"shares": (0.9, 0.09, 0.01)})
+    schedule = Schedule(2, 0.0, np.empty(0, np.int64), settings=settings)
+    given = target, labels, stats, rng, schedule, np.zeros(4, np.int64), *NOTHING_KEPT
+    return _by_shares_and_equally(*given)[0]
+
+
 # For tests of its own: few atoms without observations hide it.
 sweep_by_number = sweep(_by_number)
 
@@ -255,6 +277,7 @@ CONTROLS_OF_PUBLISHED: dict[str, Move] = {
     "forgotten parameters": sweep(_forgetful),
     "too few sticks": sweep(_too_few_sticks),
     "sticks by number": sweep(_sticks_by_number),
+    "processors drawn equally": sweep(_processors_drawn_equally),
     "sub-clusters within clusters": sweep(_sub_clusters_within_clusters),
 }
 CONTROLS: dict[str, Move] = {
