@@ -13,6 +13,7 @@ from pymc_dpsplit.samplers.av_parallel import N_PROCESSORS, iterate_av_parallel,
 from pymc_dpsplit.samplers.chang_fisher import REPAIRED, iterate_chang_fisher
 from pymc_dpsplit.samplers.importance_conditional import N_VALUES, iterate_ics
 from pymc_dpsplit.samplers.jain_neal import RESTRICTED_SCANS, iterate_jain_neal
+from pymc_dpsplit.samplers.neal2 import iterate_neal2
 from pymc_dpsplit.samplers.neal8 import N_AUXILIARY, iterate_neal8
 from pymc_dpsplit.samplers.published_sampler import PublishedSampler, SamplerOption
 from pymc_dpsplit.samplers.sams import iterate_sams
@@ -64,6 +65,10 @@ def _cost_of_densities(target: Target, n_atoms: float) -> float:
     else:
         per_density = _DENSITY + _WORK * work_of(target.data)
     return target.data.shape[0] * n_atoms * per_density
+
+
+def _neal2_cost(target: Target, n_clusters: int, _: float, _settings: np.ndarray) -> float:
+    return _cost_of_densities(target, n_clusters + 1)
 
 
 def _neal8_cost(target: Target, n_clusters: int, _: float, _settings: np.ndarray) -> float:
@@ -122,6 +127,16 @@ _ALL = (
         attempts=1,
         cost=_sams_cost,
         is_collapsed=True,
+    ),
+    PublishedSampler(
+        name="neal2",
+        source="Neal (2000), J. Comput. Graph. Stat. 9, 249-265, algorithm 2",
+        is_exact=True,
+        conjugate=KernelForm(iterate_neal2, None),
+        nonconjugate=None,
+        attempts=0,
+        cost=_neal2_cost,
+        is_collapsed=False,
     ),
     PublishedSampler(
         name="neal8",

@@ -46,6 +46,7 @@ from pymc_dpsplit.sampler import NOTHING_KEPT, Schedule
 from pymc_dpsplit.samplers.av_parallel import draw_processors, iterate_av_parallel
 from pymc_dpsplit.samplers.catalogue import SAMPLERS
 from pymc_dpsplit.samplers.jain_neal import divide_from_launch, restricted_scan
+from pymc_dpsplit.samplers.neal2 import marginal_sweep
 from pymc_dpsplit.samplers.neal8 import auxiliary_sweep, fill_auxiliary, redraw_label
 from pymc_dpsplit.samplers.sams import divide_in_sequence
 from pymc_dpsplit.samplers.slice_sampler import slice_sweep_of_sticks
@@ -215,6 +216,11 @@ def _fill_anew(prior, tile, clusters, n_clusters, is_alone, auxiliary, rng):
 _forgetful = altered(auxiliary_sweep, redraw_label=altered(redraw_label, fill_auxiliary=_fill_anew))
 
 
+def _founded_without_marginal(target, labels, stats, rng):
+    """The marginal sampler that founds clusters with mass alpha, whatever the observation is."""
+    return marginal_sweep(target, labels, stats, np.zeros(len(labels)), rng)
+
+
 @numba.njit
 def _leave_remainder(target, rng, log_weights, log_rest, params, log_floor):
     return log_weights, params, log_rest
@@ -274,6 +280,7 @@ sweep_by_number = sweep(_by_number)
 CONTROLS_OF_PUBLISHED: dict[str, Move] = {
     "launch from the division": sweep(_launched_by_the_division),
     "merge without its reverse": sweep(_merged_without_reverse),
+    "founded without the marginal": sweep(_founded_without_marginal),
     "forgotten parameters": sweep(_forgetful),
     "too few sticks": sweep(_too_few_sticks),
     "sticks by number": sweep(_sticks_by_number),

@@ -106,6 +106,7 @@ def threaded_sweep(
 PUBLISHED: dict[str, Move] = {
     "Jain-Neal": attempt(jain_neal_attempt),
     "SAMS": attempt(sams_attempt),
+    "Neal 2": kernel("neal2"),
     "Neal 8": sweep(auxiliary_sweep),
     "slice sampler": kernel("slice"),
     "processors": kernel("av-parallel", processors=3),
