@@ -39,11 +39,13 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"super_clusters": True},
         {"sub_cluster_burn_in": False},
         {"super_clusters": True, "sub_cluster_burn_in": False},
+        {"repaired": True},
     ],
     "truncated": [{"truncation": level} for level in (3, 5, 10, 40)],
     "ics": [{"m": m} for m in (1, 3, 30, 100)],
     "av-parallel": [
-        {"processors": n, "published": published} for published in (True, False) for n in (2, 8)
+        *({"processors": n, "published": published} for published in (True, False) for n in (2, 8)),
+        {"shares": [6, 3, 1]},
     ],
 }
 _NONE: Mapping[str, Any] = MappingProxyType({})

@@ -1,12 +1,14 @@
-"""Processors by auxiliary variables (Williamson, Dubey & Xing 2013).
+"""Processors by auxiliary variables (Williamson, Dubey & Xing 2013), or super-clusters.
 
-A Dirichlet process is a mixture of P processes with concentration alpha / P, whose weights are
-Dirichlet(alpha / P, .., alpha / P).  Every observation has a processor, and a cluster lives on one.
-Given the processors the processes are independent, and each is sampled on its own.  Then whole
-clusters change their processors.
+A Dirichlet process is a mixture of P processes with concentrations alpha mu_p, whose weights are
+Dirichlet(alpha mu_1, .., alpha mu_P), where mu_1 + .. + mu_P = 1.  Every observation has a
+processor, and a cluster lives on one.  Given the processors the processes are independent, and each
+is sampled on its own.  Then whole clusters change their processors.
 
-Given the partition the processors are independent and uniform: p(z, processors) has the factor
-(alpha / P)^K where p(z) has alpha^K, and all else is the same.  The paper accepts a redraw with a
+Given the partition the processors are independent, p with probability mu_p: p(z, processors) has
+the factor alpha mu_p for each cluster where p(z) has alpha, and all else is the same.  With equal
+shares, mu_p = 1 / P, this is the sampler of the paper; uneven ones are those of size-biased
+super-clusters.  The paper accepts a redraw with a
 ratio from Ewens' formula instead, which is the law of the sizes of clusters and not of clusters.
 """
 
@@ -16,6 +18,7 @@ import numpy as np
 
 from pymc_dpsplit.kernels.generators import open_generator
 from pymc_dpsplit.kernels.jit import jitted
+from pymc_dpsplit.kernels.random import categorical_at
 from pymc_dpsplit.kernels.rows import copy_row
 from pymc_dpsplit.moves.cluster_order import cluster_order, sort_keys
 from pymc_dpsplit.moves.collapsed.scan import collapsed_scan, log_densities_alone
@@ -25,19 +28,38 @@ from pymc_dpsplit.moves.partition_law import PartitionLaw
 from pymc_dpsplit.moves.strength import move_strength
 from pymc_dpsplit.moves.target import Target
 
-# Processors P by default.
-N_PROCESSORS = 4
+# Processors P by default, and settings that are no shares.
+N_PROCESSORS, N_SETTINGS = 4, 2
 
 
 @jitted
-def draw_processors(labels, stats, n_processors, rng):
-    """Draw the processor of every cluster, uniformly.
+def shares_of(settings):
+    """Share of every processor, of sum 1: those given, or equal ones for so many processors.
+
+    Parameters
+    ----------
+    settings : ndarray of float64, shape (2,) or (2 + P,)
+        Number of processors, whether the published ratio decides, then shares if there are any.
+
+    Returns
+    -------
+    ndarray of float64, shape (P,)
+    """
+    if settings.shape[0] > N_SETTINGS:
+        return settings[N_SETTINGS:] / settings[N_SETTINGS:].sum()
+    n_processors = int(settings[0])
+    return np.full(n_processors, 1.0 / n_processors)
+
+
+@jitted
+def draw_processors(labels, stats, shares, rng):
+    """Draw the processor of every cluster, with its share as probability.
 
     Parameters
     ----------
     labels : ndarray of int32, shape (N,)
     stats : ndarray of float64, shape (K, S)
-    n_processors : int
+    shares : ndarray of float64, shape (P,)
     rng : numpy.random.Generator
 
     Returns
@@ -46,7 +68,7 @@ def draw_processors(labels, stats, n_processors, rng):
     """
     processors = np.empty(stats.shape[0], np.int64)
     for k in cluster_order(labels, stats):
-        processors[k] = min(np.int64(rng.random() * n_processors), n_processors - 1)
+        processors[k] = categorical_at(rng.random(), shares)
     return processors
 
 
@@ -76,7 +98,7 @@ def log_factorials(sizes, processors):
 
 
 @jitted
-def published_processors(labels, stats, processors, n_processors, rng):
+def published_processors(labels, stats, processors, shares, rng):
     """Propose processors, and accept them with the ratio of the paper, eq. 5.
 
     Parameters
@@ -84,14 +106,15 @@ def published_processors(labels, stats, processors, n_processors, rng):
     labels : ndarray of int32, shape (N,)
     stats : ndarray of float64, shape (K, S)
     processors : ndarray of int64, shape (K,)
-    n_processors : int
+    shares : ndarray of float64, shape (P,)
+        All equal.
     rng : numpy.random.Generator
 
     Returns
     -------
     ndarray of int64, shape (K,)
     """
-    proposed = draw_processors(labels, stats, n_processors, rng)
+    proposed = draw_processors(labels, stats, shares, rng)
     sizes = stats[:, 0].copy()
     log_ratio = log_factorials(sizes, processors) - log_factorials(sizes, proposed)
     return proposed if math.log1p(-rng.random()) < log_ratio else processors
@@ -131,7 +154,7 @@ def local_labels(labels, processors, p):
 
 
 @jitted
-def local_sweeps(target, labels, stats, processors, n_processors, log_alone, rng):
+def local_sweeps(target, labels, stats, processors, shares, log_alone, rng):
     """Redraw the label of every observation among the clusters of its processor, and new ones.
 
     Parameters
@@ -141,7 +164,7 @@ def local_sweeps(target, labels, stats, processors, n_processors, log_alone, rng
         Changed.
     stats : ndarray of float64, shape (K, S)
     processors : ndarray of int64, shape (K,)
-    n_processors : int
+    shares : ndarray of float64, shape (P,)
     log_alone : ndarray of float64, shape (N,)
         Log prior predictive densities of the observations.
     rng : numpy.random.Generator
@@ -152,13 +175,13 @@ def local_sweeps(target, labels, stats, processors, n_processors, log_alone, rng
     processors : ndarray of int64, shape (K',)
     """
     prior, data, law = target
-    local = Target(prior, data, PartitionLaw(law.discount, law.strength / n_processors))
     found, n_found = np.empty_like(labels), 0
     lives_on = np.empty(labels.shape[0], np.int64)
-    for p in range(n_processors):
+    for p in range(shares.shape[0]):
         own, clusters, rows = local_labels(labels, processors, p)
         if rows.shape[0] == 0:
             continue
+        local = Target(prior, data, PartitionLaw(law.discount, law.strength * shares[p]))
         own_stats = np.empty((clusters.shape[0], stats.shape[1]))
         for c in range(clusters.shape[0]):
             copy_row(stats[clusters[c]], own_stats[c])
@@ -177,23 +200,21 @@ def iterate_av_parallel(
 ):
     """Run iterations, see `KernelForm`; what is kept are the processors of the clusters.
 
-    ``schedule.settings`` has the number of processors, and whether the published ratio decides.
+    For ``schedule.settings`` see `shares_of`.
     """
     rng = open_generator(generator)
-    atoms, n_processors = no_atoms(target.prior), int(schedule.settings[0])
+    atoms, shares = no_atoms(target.prior), shares_of(schedule.settings)
     log_alone = log_densities_alone(target.prior, target.data, np.arange(labels.shape[0]))
     if of_clusters.shape[0] > 0:
         processors = of_clusters[:, 0].astype(np.int64)
     else:
-        processors = draw_processors(labels, stats, n_processors, rng)
+        processors = draw_processors(labels, stats, shares, rng)
     for _ in range(schedule.n_iterations):
-        stats, processors = local_sweeps(
-            target, labels, stats, processors, n_processors, log_alone, rng
-        )
+        stats, processors = local_sweeps(target, labels, stats, processors, shares, log_alone, rng)
         if schedule.settings[1] != 0.0:
-            processors = published_processors(labels, stats, processors, n_processors, rng)
+            processors = published_processors(labels, stats, processors, shares, rng)
         else:
-            processors = draw_processors(labels, stats, n_processors, rng)
+            processors = draw_processors(labels, stats, shares, rng)
         target = move_strength(target, stats, atoms, schedule.strength, rng)
     kept = np.empty((stats.shape[0], 1))
     kept[:, 0] = processors

@@ -9,14 +9,16 @@ from pymc_dpsplit.kernels.tiles import TILE
 from pymc_dpsplit.moves.cost import visit_cost, work_of
 from pymc_dpsplit.moves.family_moves import KernelForm, typical_size
 from pymc_dpsplit.moves.target import Target
-from pymc_dpsplit.samplers.av_parallel import N_PROCESSORS, iterate_av_parallel
-from pymc_dpsplit.samplers.chang_fisher import iterate_chang_fisher
+from pymc_dpsplit.samplers.av_parallel import N_PROCESSORS, iterate_av_parallel, shares_of
+from pymc_dpsplit.samplers.chang_fisher import REPAIRED, iterate_chang_fisher
 from pymc_dpsplit.samplers.importance_conditional import N_VALUES, iterate_ics
 from pymc_dpsplit.samplers.jain_neal import RESTRICTED_SCANS, iterate_jain_neal
+from pymc_dpsplit.samplers.neal2 import iterate_neal2
 from pymc_dpsplit.samplers.neal8 import N_AUXILIARY, iterate_neal8
 from pymc_dpsplit.samplers.published_sampler import PublishedSampler, SamplerOption
 from pymc_dpsplit.samplers.sams import iterate_sams
 from pymc_dpsplit.samplers.slice_sampler import MOST_STRENGTH, iterate_slice
+from pymc_dpsplit.samplers.sub_cluster_chain import N_SUB_CLUSTERS, rows_with_sub_clusters
 from pymc_dpsplit.samplers.truncated import TRUNCATION, iterate_truncated
 
 # Nanoseconds of a density compiled by PyTensor; of another one, and per multiplication in it.
@@ -44,9 +46,11 @@ def _jain_neal_cost(
 
 
 def _av_parallel_cost(target: Target, n_clusters: int, _: float, settings: np.ndarray) -> float:
-    n_processors = float(settings[0])
-    looks = n_processors * target.data.shape[0] * _LOOK
-    return target.data.shape[0] * visit_cost(target, -int(-n_clusters // n_processors)) + looks
+    shares = shares_of(settings)
+    looks = len(shares) * target.data.shape[0] * _LOOK
+    # As many clusters as share a processor with that of an observation.
+    n_met = math.ceil(n_clusters * float(shares @ shares))
+    return target.data.shape[0] * visit_cost(target, n_met) + looks
 
 
 def _sams_cost(target: Target, n_clusters: int, attempts: float, _settings: np.ndarray) -> float:
@@ -63,15 +67,30 @@ def _cost_of_densities(target: Target, n_atoms: float) -> float:
     return target.data.shape[0] * n_atoms * per_density
 
 
+def _neal2_cost(target: Target, n_clusters: int, _: float, _settings: np.ndarray) -> float:
+    return _cost_of_densities(target, n_clusters + 1)
+
+
 def _neal8_cost(target: Target, n_clusters: int, _: float, _settings: np.ndarray) -> float:
     return _cost_of_densities(target, n_clusters + TILE * N_AUXILIARY)
 
 
 def _chang_fisher_cost(
-    target: Target, n_clusters: int, attempts: float, _settings: np.ndarray
+    target: Target, n_clusters: int, attempts: float, settings: np.ndarray
 ) -> float:
+    if settings[REPAIRED] != 0.0:
+        return _repaired_cost(target, n_clusters, attempts)
     looks = (n_clusters + attempts) * target.data.shape[0] * _LOOK
     return _cost_of_densities(target, n_clusters + 2) + looks
+
+
+def _repaired_cost(target: Target, n_clusters: int, attempts: float) -> float:
+    """Cost of a sweep, of redrawing the sub-clusters, and of attempts: two sides, three looks."""
+    n_obs = target.data.shape[0]
+    share = len(rows_with_sub_clusters(n_obs)) / n_obs
+    allocated = 2.0 * attempts * typical_size(target, n_clusters) / n_obs
+    densities = _cost_of_densities(target, n_clusters + share * N_SUB_CLUSTERS + allocated)
+    return densities + 3.0 * attempts * n_obs * _LOOK
 
 
 def _ics_cost(target: Target, n_clusters: int, _: float, settings: np.ndarray) -> float:
@@ -110,6 +129,16 @@ _ALL = (
         is_collapsed=True,
     ),
     PublishedSampler(
+        name="neal2",
+        source="Neal (2000), J. Comput. Graph. Stat. 9, 249-265, algorithm 2",
+        is_exact=True,
+        conjugate=KernelForm(iterate_neal2, None),
+        nonconjugate=None,
+        attempts=0,
+        cost=_neal2_cost,
+        is_collapsed=False,
+    ),
+    PublishedSampler(
         name="neal8",
         source="Neal (2000), J. Comput. Graph. Stat. 9, 249-265, algorithm 8",
         is_exact=True,
@@ -132,6 +161,12 @@ _ALL = (
         options=(
             SamplerOption("super_clusters", False),
             SamplerOption("sub_cluster_burn_in", True),
+            SamplerOption(
+                "repaired",
+                False,
+                is_exact_if_true=True,
+                not_beside=("super_clusters", "sub_cluster_burn_in"),
+            ),
         ),
     ),
     PublishedSampler(
@@ -183,6 +218,7 @@ _ALL = (
         options=(
             SamplerOption("processors", N_PROCESSORS, least=1),
             SamplerOption("published", False, is_exact_if_true=False),
+            SamplerOption("shares", (), not_beside=("processors", "published")),
         ),
     ),
 )

@@ -26,6 +26,7 @@ from pymc_dpsplit.moves.split_merge.decision import carry_out
 from pymc_dpsplit.moves.strength import move_strength
 from pymc_dpsplit.moves.sweep.redraw import choose_atoms
 from pymc_dpsplit.samplers.random_split_merge import decide_by_prior
+from pymc_dpsplit.samplers.repaired_chang_fisher import iterate_repaired
 from pymc_dpsplit.samplers.sub_clusters import (
     BURNED_IN,
     STAGE,
@@ -39,6 +40,9 @@ from pymc_dpsplit.samplers.sub_clusters import (
 )
 from pymc_dpsplit.samplers.super_clusters import choose_within_groups, draw_super_clusters
 from pymc_dpsplit.samplers.two_sides import decide_by_ratio
+
+# Element of the settings that says whether the sampler is the repaired one.
+REPAIRED = 2
 
 
 @jitted
@@ -209,8 +213,8 @@ def iterate_chang_fisher(
     stats : ndarray of float64, shape (K, S)
     generator : result of `address_of`, or numpy.random.Generator
     schedule : Schedule
-        Its settings: whether there are super-clusters, and whether splits wait for the burn-in of
-        sub-clusters.
+        Its settings: whether there are super-clusters, whether splits wait for the burn-in of
+        sub-clusters, and whether the sampler is the repaired one, see `iterate_repaired`.
     acceptance_counts : ndarray of int64, shape (4,)
     of_rows : ndarray of int8, shape (N,) or (0,)
         Sides of the observations.
@@ -223,6 +227,10 @@ def iterate_chang_fisher(
     of_rows : ndarray of int8, shape (N,)
     of_clusters : ndarray of float64, shape (K', 2)
     """
+    if schedule.settings[REPAIRED] != 0.0:
+        return iterate_repaired(
+            target, labels, stats, generator, schedule, acceptance_counts, of_rows, of_clusters
+        )
     rng = open_generator(generator)
     side, progress = np.zeros(labels.shape[0], np.int8), new_progress(stats.shape[0])
     if of_clusters.shape[0] > 0:

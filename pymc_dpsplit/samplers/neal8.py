@@ -76,12 +76,13 @@ class Auxiliary(NamedTuple):
 
 
 @jitted
-def _matrix_of_tiles(n_rows):
+def matrix_of_tiles(n_rows):
+    """Workspace for the densities of a tile under so many clusters, shape (n_rows, TILE)."""
     return new_scratch(n_rows).reshape(n_rows, TILE)
 
 
 @jitted
-def _begin(prior, labels, stats, rng):
+def begin_clusters(prior, labels, stats, rng):
     """Draw the parameters of the clusters; return them in slots, with room for a tile of others."""
     capacity = stats.shape[0] + TILE
     order = cluster_order(labels, stats)
@@ -92,11 +93,11 @@ def _begin(prior, labels, stats, rng):
     for k in order:
         sizes[k] = stats[k, 0]
         draw_parameters(prior, stats[k], rng, params[k])
-    return Clusters(slots, sizes, params, _matrix_of_tiles(capacity))
+    return Clusters(slots, sizes, params, matrix_of_tiles(capacity))
 
 
 @jitted
-def _with_room(clusters, n_clusters):
+def with_room(clusters, n_clusters):
     """Double the slots if those that are free are fewer than the observations of a tile."""
     capacity = clusters.slots.shape[0]
     if n_clusters + TILE <= capacity:
@@ -105,12 +106,12 @@ def _with_room(clusters, n_clusters):
         with_free_slots(clusters.slots),
         lengthened(clusters.sizes, capacity),
         with_more_rows(clusters.params, capacity),
-        _matrix_of_tiles(2 * capacity),
+        matrix_of_tiles(2 * capacity),
     )
 
 
 @jitted
-def _leave_cluster(clusters, k, n_leaving, n_clusters):
+def leave_cluster(clusters, k, n_leaving, n_clusters):
     """Take an observation out of slot k; return the number of occupied slots.
 
     If the slot becomes free, it is the first of the free ones.
@@ -197,7 +198,7 @@ def redraw_label(prior, law, tile, t, k, n_moving, clusters, n_clusters, auxilia
     n_clusters : int
     """
     n_before = n_clusters
-    n_clusters = _leave_cluster(clusters, k, n_moving, n_clusters)
+    n_clusters = leave_cluster(clusters, k, n_moving, n_clusters)
     is_alone = n_clusters < n_before
     fill_auxiliary(prior, tile, clusters, n_clusters, is_alone, auxiliary, rng)
     p = _draw_position(law, t, n_moving, clusters, n_clusters, auxiliary, rng)
@@ -211,7 +212,7 @@ def redraw_label(prior, law, tile, t, k, n_moving, clusters, n_clusters, auxilia
 
 
 @jitted
-def _number_clusters(prior, data, labels, clusters, n_clusters):
+def number_clusters(prior, data, labels, clusters, n_clusters):
     """Give the occupied slots the numbers 0 .. K - 1; return the statistics of the clusters."""
     renumbered = np.full(clusters.slots.shape[0], -1)
     for p in range(n_clusters):
@@ -242,16 +243,16 @@ def auxiliary_sweep(target, labels, stats, rng):
     """
     prior, data, law = target
     n_obs, n_clusters = labels.shape[0], stats.shape[0]
-    clusters = _begin(prior, labels, stats, rng)
+    clusters = begin_clusters(prior, labels, stats, rng)
     auxiliary = Auxiliary(
         np.zeros((N_AUXILIARY, params_size(prior))),
-        _matrix_of_tiles(N_AUXILIARY),
+        matrix_of_tiles(N_AUXILIARY),
         np.zeros(stats_size(prior)),
         new_scratch(4),
     )
     rows, tile = new_rows(), begin_tile(prior, data)
     for first in range(0, n_obs, TILE):
-        clusters = _with_room(clusters, n_clusters)
+        clusters = with_room(clusters, n_clusters)
         fill_range(rows, first, n_obs)
         load_tile(prior, data, rows, tile)
         for p in range(n_clusters):
@@ -264,7 +265,7 @@ def auxiliary_sweep(target, labels, stats, rng):
             labels[i], n_clusters = redraw_label(
                 prior, law, tile, t, labels[i], n_moving, clusters, n_clusters, auxiliary, rng
             )
-    return _number_clusters(prior, data, labels, clusters, n_clusters)
+    return number_clusters(prior, data, labels, clusters, n_clusters)
 
 
 @jitted

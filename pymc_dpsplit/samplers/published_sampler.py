@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_dpsplit.components.arguments import check_integer, shown
+from pymc_dpsplit.components.arguments import array_of, check_integer, shown
 from pymc_dpsplit.moves.family_moves import KernelForm
 from pymc_dpsplit.moves.target import Target
 
@@ -17,25 +17,62 @@ class SamplerOption(NamedTuple):
     Attributes
     ----------
     name : str
-    default : int or bool
-        An option whose default is True or False takes these; any other takes integers.
+    default : int, bool or empty tuple
+        An option whose default is True or False takes these, one whose default is an empty tuple
+        takes a sequence of positive numbers; any other takes integers.
     least : int
         Least integer.
     is_exact_if_true : bool or None
         Whether the sampler is exact with this option; None if the option does not matter to it.
+    not_beside : tuple of str
+        Options that have no meaning with this one.
     """
 
     name: str
-    default: int | bool
+    default: int | bool | tuple[float, ...]
     least: int = 0
     is_exact_if_true: bool | None = None
+    not_beside: tuple[str, ...] = ()
 
     def check(self, value: Any) -> None:
         """Raise ValueError for a value of another type, or out of range."""
-        if not isinstance(self.default, bool):
+        if self.is_sequence:
+            self._check_numbers(value)
+        elif not isinstance(self.default, bool):
             check_integer(self.name, value, self.least)
         elif not isinstance(value, bool | np.bool_):
             raise ValueError(f"{self.name}={shown(value)} is neither; give True or False.")
+
+    @property
+    def is_sequence(self) -> bool:
+        """Whether the option takes several numbers."""
+        return isinstance(self.default, tuple)
+
+    def _check_numbers(self, value: Any) -> None:
+        numbers, fault = array_of(value)
+        is_vector = not fault and numbers.ndim == 1 and numbers.dtype.kind in "iuf"
+        if not is_vector or not len(numbers) or not (np.isfinite(numbers) & (numbers > 0)).all():
+            raise ValueError(
+                f"{self.name}={shown(value)} is not a sequence of positive numbers; give some, "
+                f"such as {self.name}=[2, 1, 1], or leave {self.name} out."
+            )
+
+    def refuse_others(self, given: Mapping[str, Any]) -> None:
+        """Raise ValueError if options are given that have no meaning with this one.
+
+        Parameters
+        ----------
+        given : mapping of str to object
+            Options of the sampler, this one among them or not.
+        """
+        value = given.get(self.name, False)
+        if not np.any(value):
+            return
+        for name in self.not_beside:
+            if name in given:
+                raise ValueError(
+                    f"{name} has no meaning with {self.name}={shown(value)}; leave one of them out."
+                )
 
 
 class PublishedSampler(NamedTuple):
@@ -64,7 +101,8 @@ class PublishedSampler(NamedTuple):
     most_strength : float
         Concentration above which an iteration takes minutes and gigabytes.
     options : tuple of SamplerOption
-        Kernels find their values in ``schedule.settings``, in this order.
+        Kernels find their values in ``schedule.settings``, in this order, with an option that takes
+        a sequence at the end.
     """
 
     name: str
@@ -80,8 +118,9 @@ class PublishedSampler(NamedTuple):
     options: tuple[SamplerOption, ...] = ()
 
     def settings(self, given: Mapping[str, Any]) -> np.ndarray:
-        """Values of the options, defaults where none is given, shape (n_options,)."""
-        return np.array([given.get(option.name, option.default) for option in self.options], float)
+        """Values of the options one after the other, defaults where none is given, shape (n,)."""
+        values = [given.get(option.name, option.default) for option in self.options]
+        return np.concatenate([np.ravel(np.asarray(value, float)) for value in [*values, ()]])
 
     def is_exact_with(self, given: Mapping[str, Any]) -> bool:
         """Whether the sampler is exact with these options."""

@@ -118,7 +118,7 @@ class DPSplitMerge(BlockedStep):
     continues : bool
         The initial values are a whole draw of a chain, which `extend` gives.  The labels are
         drawn given its measure, unless they are variables, and no tuning draw is greedy.
-    **of_kernel : int or bool
+    **of_kernel : int, bool or sequence of float
         What one sampler of the literature takes beside these, such as ``truncation=30`` with
         ``kernel="truncated"``; docs/samplers.md.
 

@@ -86,6 +86,8 @@ class Options:
                     "out."
                 )
             options[name].check(value)
+        for option in options.values():
+            option.refuse_others(self.of_kernel)
 
     def settings(self) -> np.ndarray:
         """Values of the options of a sampler of the literature, as its kernel reads them."""

@@ -5,6 +5,8 @@ hyperparameter by NUTS.  The long tests are those of the table in docs/exactness
 `make exactness` writes.  Level 1e-5 each; controls are mistakes that no single move shows.
 """
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -26,7 +28,13 @@ from tests.support.whole_draws import MUTANTS
 CASES = [(name, row.n_features[-1]) for name, row in FAMILIES.items()]
 _SEED = 20261122
 NORMAL = ("Normal", 1)
-EXACT_SAMPLERS = [name for name, row in SAMPLERS.items() if row.is_exact]
+EXACT_SAMPLERS: list[tuple[str, dict[str, Any]]] = [
+    (name, {}) for name, row in SAMPLERS.items() if row.is_exact
+]
+EXACT_SAMPLERS += [
+    ("chang-fisher", {"repaired": True}),
+    ("av-parallel", {"shares": (0.6, 0.3, 0.1)}),
+]
 
 
 @pytest.mark.slow
@@ -38,9 +46,11 @@ def test_a_draw_keeps_the_joint_law(case: tuple[str, int]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kernel", EXACT_SAMPLERS)
-def test_a_draw_of_a_published_sampler_keeps_the_joint_law(kernel: str) -> None:
-    assert one_step(NORMAL, 40, 600, _SEED, kernel=kernel).p_value > LEVEL
+@pytest.mark.parametrize(("kernel", "options"), EXACT_SAMPLERS, ids=str)
+def test_a_draw_of_a_published_sampler_keeps_the_joint_law(
+    kernel: str, options: dict[str, Any]
+) -> None:
+    assert one_step(NORMAL, 40, 600, _SEED, kernel=kernel, **options).p_value > LEVEL
 
 
 SMALL_DATA = "collapsed-split-merge"

@@ -56,15 +56,6 @@ def test_variables_are_given_in_several_forms(form):
     arguments = {
         "nothing": (),
         "variables": (owned,),
-        "processors": ({"kernel": "av-parallel", "processors": 0}, "processors=0 is out of range"),
-        "published": (
-            {"kernel": "av-parallel", "published": 1},
-            "published=1 is neither; give True",
-        ),
-        "super-clusters": (
-            {"kernel": "chang-fisher", "super_clusters": "yes"},
-            "super_clusters='yes' is neither; give True or False",
-        ),
         "values": (values,),
         "tuple": (tuple(owned),),
     }
@@ -177,6 +168,28 @@ OPTIONS = {
         "truncation is an option of kernel='truncated'; give that kernel, or leave truncation out",
     ),
     "truncation": ({"kernel": "truncated", "truncation": 1}, "truncation=1 is out of range"),
+    "processors": ({"kernel": "av-parallel", "processors": 0}, "processors=0 is out of range"),
+    "published": (
+        {"kernel": "av-parallel", "published": 1},
+        "published=1 is neither; give True",
+    ),
+    "super-clusters": (
+        {"kernel": "chang-fisher", "super_clusters": "yes"},
+        "super_clusters='yes' is neither; give True or False",
+    ),
+    "shares": (
+        {"kernel": "av-parallel", "shares": [1, 0]},
+        r"shares=\[1, 0\] is not a sequence of positive numbers; give some, such as shares=\[2",
+    ),
+    "share": ({"kernel": "av-parallel", "shares": 3}, "shares=3 is not a sequence of positive"),
+    "shares and processors": (
+        {"kernel": "av-parallel", "shares": [1, 2], "processors": 2},
+        r"processors has no meaning with shares=\[1, 2\]; leave one of them out",
+    ),
+    "shares and published": (
+        {"kernel": "av-parallel", "shares": np.array([1, 2]), "published": True},
+        "published has no meaning with shares=",
+    ),
     "values": ({"kernel": "ics", "m": 2.5}, "m=2.5"),
 }
 

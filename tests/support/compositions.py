@@ -3,7 +3,7 @@
 Each comparison takes a mutant, by which it is seen to fail.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -52,10 +52,11 @@ def one_step(
     seed: int,
     mutant: Mutant | None = None,
     kernel: str = "exact",
+    **of_kernel: Any,
 ) -> Comparison:
     """One whole draw from an exact forward draw leaves the joint law as it was."""
     with pytest.MonkeyPatch.context() as monkeypatch:
-        draws = begun(WholeDraws(*case, n_obs, seed, kernel), mutant, monkeypatch)
+        draws = begun(WholeDraws(*case, n_obs, seed, kernel, **of_kernel), mutant, monkeypatch)
         before, after = around_one_draw(draws, n_replicates)
     findings = of_replicates("one step", str(case), STATISTICS, before, after)
     varies = before.std(0) > 0.0

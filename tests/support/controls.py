@@ -42,11 +42,16 @@ from pymc_dpsplit.moves.sweep.assignment import (
     weigh,
 )
 from pymc_dpsplit.moves.sweep.tile_labels import Reach
+from pymc_dpsplit.sampler import NOTHING_KEPT, Schedule
+from pymc_dpsplit.samplers.av_parallel import draw_processors, iterate_av_parallel
+from pymc_dpsplit.samplers.catalogue import SAMPLERS
 from pymc_dpsplit.samplers.jain_neal import divide_from_launch, restricted_scan
+from pymc_dpsplit.samplers.neal2 import marginal_sweep
 from pymc_dpsplit.samplers.neal8 import auxiliary_sweep, fill_auxiliary, redraw_label
 from pymc_dpsplit.samplers.sams import divide_in_sequence
 from pymc_dpsplit.samplers.slice_sampler import slice_sweep_of_sticks
 from pymc_dpsplit.samplers.sticks import draw_positions
+from pymc_dpsplit.samplers.sub_cluster_proposals import decide_by_sub_clusters
 from pymc_dpsplit.samplers.two_sides import decide_by_ratio, fill_sides, sides_to_reach
 from tests.support.moves import Move, sweep
 
@@ -211,6 +216,11 @@ def _fill_anew(prior, tile, clusters, n_clusters, is_alone, auxiliary, rng):
 _forgetful = altered(auxiliary_sweep, redraw_label=altered(redraw_label, fill_auxiliary=_fill_anew))
 
 
+def _founded_without_marginal(target, labels, stats, rng):
+    """The marginal sampler that founds clusters with mass alpha, whatever the observation is."""
+    return marginal_sweep(target, labels, stats, np.zeros(len(labels)), rng)
+
+
 @numba.njit
 def _leave_remainder(target, rng, log_weights, log_rest, params, log_floor):
     return log_weights, params, log_rest
@@ -231,6 +241,38 @@ def _sticks_by_number(target, labels, stats, rng):
     return slice_sweep_of_sticks(target, labels, stats, positions, rng)[0]
 
 
+def _sub_clusters_within_clusters(target, labels, stats, rng):
+    """Splits and merges proposed by sub-clusters that divide the clusters, as the paper has them.
+
+    A merge then launches from the division that it removes.
+    """
+    for _ in range(3):
+        sub_labels = (2 * labels + rng.integers(2, size=len(labels))).astype(np.int8)
+        key = np.uint64(draw_key(rng))
+        decision = decide_by_sub_clusters(target, labels, stats, sub_labels, key)
+        stats = carry_out(labels, stats, decision, np.zeros(4, np.int64))
+    return stats
+
+
+_EQUAL = np.full(3, 1.0 / 3.0)
+
+
+@numba.njit
+def _draw_equally(labels, stats, shares, rng):
+    return draw_processors(labels, stats, _EQUAL, rng)
+
+
+_by_shares_and_equally = altered(iterate_av_parallel, draw_processors=_draw_equally)
+
+
+def _processors_drawn_equally(target, labels, stats, rng):
+    """Uneven processors, each with its share of alpha, to which clusters go with equal odds."""
+    settings = SAMPLERS["av-parallel"].settings({"shares": (0.9, 0.09, 0.01)})
+    schedule = Schedule(2, 0.0, np.empty(0, np.int64), settings=settings)
+    given = target, labels, stats, rng, schedule, np.zeros(4, np.int64), *NOTHING_KEPT
+    return _by_shares_and_equally(*given)[0]
+
+
 # For tests of its own: few atoms without observations hide it.
 sweep_by_number = sweep(_by_number)
 
@@ -238,9 +280,12 @@ sweep_by_number = sweep(_by_number)
 CONTROLS_OF_PUBLISHED: dict[str, Move] = {
     "launch from the division": sweep(_launched_by_the_division),
     "merge without its reverse": sweep(_merged_without_reverse),
+    "founded without the marginal": sweep(_founded_without_marginal),
     "forgotten parameters": sweep(_forgetful),
     "too few sticks": sweep(_too_few_sticks),
     "sticks by number": sweep(_sticks_by_number),
+    "processors drawn equally": sweep(_processors_drawn_equally),
+    "sub-clusters within clusters": sweep(_sub_clusters_within_clusters),
 }
 CONTROLS: dict[str, Move] = {
     "emptying sweep": sweep(_emptying),

@@ -7,6 +7,7 @@ invariant.  A new move is one row here.
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -58,7 +59,7 @@ def overrelaxed_sweeps(target, labels, stats, rng):
     return stats
 
 
-def kernel(name: str, **options: float) -> Move:
+def kernel(name: str, **options: Any) -> Move:
     """Two iterations of a kernel of the sampler: atoms outlive other moves between sweeps."""
     published = sampler.SAMPLERS.get(name)
     settings = np.empty(0) if published is None else published.settings(options)
@@ -105,9 +106,12 @@ def threaded_sweep(
 PUBLISHED: dict[str, Move] = {
     "Jain-Neal": attempt(jain_neal_attempt),
     "SAMS": attempt(sams_attempt),
+    "Neal 2": kernel("neal2"),
     "Neal 8": sweep(auxiliary_sweep),
     "slice sampler": kernel("slice"),
     "processors": kernel("av-parallel", processors=3),
+    "uneven processors": kernel("av-parallel", shares=(0.6, 0.3, 0.1)),
+    "repaired sub-clusters": kernel("chang-fisher", repaired=True),
 }
 MOVES: dict[str, Move] = {
     "slice": sweep(slice_sweep),

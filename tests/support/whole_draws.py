@@ -85,6 +85,8 @@ class WholeDraws:
         Shape and rate of the prior of alpha.
     has_factor : bool, optional
         Whether a hyperparameter is sampled; by default if the family has one in `FACTOR_OF`.
+    **of_kernel : int or bool
+        Options of that kernel.
     """
 
     def __init__(
@@ -96,6 +98,7 @@ class WholeDraws:
         kernel: str = "exact",
         alpha: tuple[float, float] = (SHAPE, RATE),
         has_factor: bool | None = None,
+        **of_kernel: Any,
     ) -> None:
         self.name, self.n_features, self.n_obs = name, n_features, n_obs
         self.prior_of_alpha = alpha
@@ -111,7 +114,8 @@ class WholeDraws:
             component = component_of(name, n_features, factor)
             moved += self._declare(moved[0], component, as_observed(name, example))
             owned = [rv for rv in model.free_RVs if rv not in moved]
-            self.step = dps.DPSplitMerge(owned, rng=np.random.default_rng([seed, 2]), kernel=kernel)
+            given = {"rng": np.random.default_rng([seed, 2]), "kernel": kernel, **of_kernel}
+            self.step = dps.DPSplitMerge(owned, **given)
             self.nuts = pm.NUTS(moved, rng=np.random.default_rng([seed, 3]))
             self.nuts.stop_tuning()
             self.point = model.initial_point()

@@ -63,8 +63,14 @@ def test_inexact_ones_warn(name: str, recwarn: pytest.WarningsRecorder) -> None:
 def test_options_are_read_in_their_order() -> None:
     for row in SAMPLERS.values():
         assert row.is_exact_with({}) == row.is_exact
-        assert list(row.settings({})) == [option.default for option in row.options]
-        for i, option in enumerate(row.options):
+        numbers = [option for option in row.options if not option.is_sequence]
+        assert list(row.options[: len(numbers)]) == numbers
+        assert list(row.settings({})) == [option.default for option in numbers]
+        for option in row.options[len(numbers) :]:
+            settings = row.settings({option.name: [7, 0.5]})
+            assert list(settings) == [*row.settings({}), 7.0, 0.5]
+            assert f"`{option.name}=" in PAGE
+        for i, option in enumerate(numbers):
             option.check(option.default)
             settings = row.settings({option.name: 7})
             assert [settings[i], *np.delete(settings, i)] == [7, *np.delete(row.settings({}), i)]
