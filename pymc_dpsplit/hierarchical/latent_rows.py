@@ -12,14 +12,11 @@ import numpy as np
 from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.components.fixed_hyperparameters import with_values
 from pymc_dpsplit.hierarchical.group_weights import draw_labels_in_groups
-from pymc_dpsplit.hierarchical.parameters import (
-    draw_parameters_of,
-    keeps_parameters,
-    statistics_with,
-)
+from pymc_dpsplit.hierarchical.parameters import draw_parameters_of
 from pymc_dpsplit.hierarchical.state import GroupedState, GroupedTarget
-from pymc_dpsplit.moves.forward import with_new_clusters
+from pymc_dpsplit.moves.forward import draw_labelled_rows
 from pymc_dpsplit.moves.likely_rows import LikelyRows, LogLikelihood, accept_rows
+from pymc_dpsplit.moves.partition import gather_stats
 
 
 def exchange_rows(
@@ -61,17 +58,13 @@ def exchange_rows(
     component = with_values(component, values)
     params = draw_parameters_of(target.of_rows.prior, state.stats, rng)
     labels, weights, log_rest = draw_labels_in_groups(target, state, rng)
-    known = component.unpack(params, shift)
-    parameters = with_new_clusters(rng, component, known, values, labels)
-    drawn = component.draw_rows(rng, parameters, labels).reshape(present.rows.shape)
+    parameters = component.unpack(params, shift)
+    drawn = draw_labelled_rows(rng, component, labels, parameters, values)
+    drawn = drawn.reshape(present.rows.shape)
     chosen, accepted = accept_rows(present, LikelyRows(drawn, log_likelihood(drawn)), rng)
     merged = np.where(accepted, labels, state.labels)
     target = with_rows(target, component, chosen.rows)
-    every = np.empty((len(weights), 0))
-    if keeps_parameters(target.of_rows.prior):
-        fresh = {name: of[len(params) :] for name, of in parameters.items()}
-        every = np.concatenate([params, component.pack(fresh, shift)])
-    state = occupied_state(target, merged, weights, log_rest, every)
+    state = occupied_state(target, merged, weights, log_rest)
     return target, state, chosen, int(accepted.sum())
 
 
@@ -82,11 +75,7 @@ def with_rows(target: GroupedTarget, component: ComponentFamily, rows: np.ndarra
 
 
 def occupied_state(
-    target: GroupedTarget,
-    labels: np.ndarray,
-    weights: np.ndarray,
-    log_rest: float,
-    params: np.ndarray,
+    target: GroupedTarget, labels: np.ndarray, weights: np.ndarray, log_rest: float
 ) -> GroupedState:
     """Return the state of rows whose labels are those of some clusters; others return their weight.
 
@@ -98,8 +87,6 @@ def occupied_state(
     weights : ndarray of float64, shape (A,)
         Global weights.
     log_rest : float
-    params : ndarray of float64, shape (A, P)
-        Read only of families whose parameters are part of the state.
 
     Returns
     -------
@@ -111,5 +98,4 @@ def occupied_state(
     left = np.delete(weights, used).sum()
     if left > 0.0:
         log_rest = float(np.logaddexp(log_rest, np.log(left)))
-    stats = statistics_with(prior, data, own, params[used])
-    return GroupedState(own, stats, weights[used], log_rest)
+    return GroupedState(own, gather_stats(prior, data, own, len(used)), weights[used], log_rest)

@@ -11,7 +11,7 @@ import numpy as np
 from pymc_dpsplit.components.base import draw_parameters, params_size
 from pymc_dpsplit.components.nonconjugate.compiled_prior import CompiledPrior
 from pymc_dpsplit.kernels.jit import jitted
-from pymc_dpsplit.moves.nonconjugate.parameters import fit_pilots, gather_parameters
+from pymc_dpsplit.moves.nonconjugate.parameters import fit_pilots
 from pymc_dpsplit.moves.partition import gather_stats
 
 
@@ -57,13 +57,4 @@ def first_statistics(prior: Any, data: Any, labels: np.ndarray, n_clusters: int)
     """
     gather = fit_pilots if keeps_parameters(prior) else gather_stats
     stats: np.ndarray = gather(prior, data, labels, n_clusters)
-    return stats
-
-
-def statistics_with(prior: Any, data: Any, labels: np.ndarray, params: np.ndarray) -> np.ndarray:
-    """Compute the statistics of clusters that have these parameters (K, P)."""
-    if keeps_parameters(prior):
-        kept: np.ndarray = gather_parameters(prior, data, labels, params)
-        return kept
-    stats: np.ndarray = gather_stats(prior, data, labels, len(params))
     return stats

@@ -4,14 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_dpsplit.hierarchical.parameters import (
-    draw_parameters_of,
-    first_statistics,
-    keeps_parameters,
-    statistics_with,
-)
+from pymc_dpsplit.hierarchical.parameters import first_statistics, keeps_parameters
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.moves.nonconjugate.nearest_centre import nearest_centre
+from pymc_dpsplit.moves.partition import gather_stats
 from pymc_dpsplit.moves.start import assign_to_centres
 from pymc_dpsplit.moves.target import Target
 
@@ -105,11 +101,7 @@ def resume_groups(target: GroupedTarget, labels: np.ndarray) -> GroupedState:
 def with_statistics(target: GroupedTarget, state: GroupedState) -> GroupedState:
     """Return a state with the statistics of the rows of the target, which have moved."""
     prior, data, _ = target.of_rows
-    params = np.empty((len(state.weights), 0))
-    if keeps_parameters(prior):
-        # Those of the state, so that nothing is drawn.
-        params = draw_parameters_of(prior, state.stats, np.random.default_rng(0))
-    return state._replace(stats=statistics_with(prior, data, state.labels, params))
+    return state._replace(stats=gather_stats(prior, data, state.labels, len(state.weights)))
 
 
 @jitted

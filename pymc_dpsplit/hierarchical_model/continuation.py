@@ -5,9 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_dpsplit.hierarchical.parameters import keeps_parameters, statistics_with
+from pymc_dpsplit.hierarchical.parameters import keeps_parameters
 from pymc_dpsplit.hierarchical.state import GroupedState, GroupedTarget, resume_groups
 from pymc_dpsplit.hierarchical_model.lookup import HierarchicalVariables
+from pymc_dpsplit.moves.nonconjugate.parameters import gather_parameters
 
 
 class LastDraws(NamedTuple):
@@ -60,5 +61,5 @@ def continued_state(
         names = mixture.component.parameters
         parameters = {name: point[mixture.value_names[name]][:n_clusters] for name in names}
         params = mixture.component.pack(parameters, prior.shift)
-        state = state._replace(stats=statistics_with(prior, data, state.labels, params))
+        state = state._replace(stats=gather_parameters(prior, data, state.labels, params))
     return state._replace(weights=weights[:n_clusters].copy(), log_rest=log_rest)

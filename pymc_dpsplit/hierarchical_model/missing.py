@@ -11,8 +11,9 @@ from pytensor.tensor.type import TensorType
 from pymc_dpsplit.components.fixed_hyperparameters import with_values
 from pymc_dpsplit.components.shared_labels.items import Items
 from pymc_dpsplit.hierarchical.incomplete import relabel_rows
-from pymc_dpsplit.hierarchical.parameters import draw_parameters_of, statistics_with
+from pymc_dpsplit.hierarchical.parameters import draw_parameters_of
 from pymc_dpsplit.hierarchical.state import GroupedState, GroupedTarget, count_groups
+from pymc_dpsplit.moves.partition import gather_stats
 from pymc_dpsplit.moves.patterns import Incomplete, log_density_of_present
 from pymc_dpsplit.variables.missing import MissingEntries
 
@@ -96,8 +97,7 @@ def update_incomplete(
     """
     where, is_missing = incomplete
     prior, n_clusters = target.of_rows.prior, len(state.weights)
-    params = draw_parameters_of(prior, state.stats, rng)
-    parameters = items.unpack(params, values, shift)
+    parameters = items.unpack(draw_parameters_of(prior, state.stats, rng), values, shift)
     counts = count_groups(target, state.labels, n_clusters)
     sizes = counts.sum(axis=0)
     component = with_values(items.component, values)
@@ -116,5 +116,5 @@ def update_incomplete(
     entries = component.draw_missing(rng, rows[where], is_missing, parameters, own)[is_missing]
     data: Any = items.component.arranged(completed(rows, incomplete, entries))
     target = target._replace(of_rows=target.of_rows._replace(data=data))
-    stats = statistics_with(prior, data, state.labels, params)
+    stats = gather_stats(prior, data, state.labels, n_clusters)
     return target, state._replace(stats=stats), entries

@@ -276,8 +276,8 @@ def seated_apart(groups: Any, alpha: float, gamma: float, rng: Any) -> Any:
     return seated._replace(labels=labels, weights=share, log_rest=np.log(1.0 - share.sum()))
 
 
-def without_return(target: Any, labels: Any, weights: Any, log_rest: float, params: Any) -> Any:
-    state = latent_rows.occupied_state(target, labels, weights, log_rest, params)
+def without_return(target: Any, labels: Any, weights: Any, log_rest: float) -> Any:
+    state = latent_rows.occupied_state(target, labels, weights, log_rest)
     return state._replace(log_rest=log_rest)
 
 

@@ -130,27 +130,16 @@ def test_variable_in_the_base_measure():
 
 
 @pytest.mark.slow
-def test_product_with_missing_entries():
-    table = np.ma.masked_invalid(np.column_stack([ROWS, ROWS > 2.0]))
-    table[2, 0], table[3, 1] = np.ma.masked, np.ma.masked
+def test_product_of_families():
+    table = np.column_stack([ROWS, ROWS > 2.0])
     product = dps.Product(size=student_t(), kind=dps.Bernoulli(1.0, 1.0))
     idata = one_run(declared(table, product))
-    entries = idata.posterior["x_unobserved"]
-    assert list(entries["x_hole"].to_numpy()) == ["2, 0", "3, 1"]
-    assert float(entries.std(("chain", "draw")).min()) > 0
+    assert (idata.posterior["x_n_clusters"] == idata.sample_stats["x_occupied"]).all()
 
 
-@pytest.mark.slow
-def test_latent_rows_of_a_component():
-    with pm.Model() as model:
-        b = dps.HDPMixture("b", 1.0, 1.0, student_t(), groups=GROUPS, shape=len(ROWS))
-        pm.Normal("y", b, 0.5, observed=ROWS)
-    idata = one_run(model)
-    labels = idata.posterior["b_labels"]
-    assert (labels.max("b_labels_dim_0") + 1 == idata.posterior["b_n_clusters"]).all()
-    assert int(idata.sample_stats["b_exchanged"].sum()) > 0
-    quiet = {"progressbar": False, "compute_convergence_checks": False, "cores": 1}
-    assert dps.extend(idata, model, draws=3, tune=2, **quiet).posterior.sizes["draw"] == 43
-    with model:
-        prior = pm.sample_prior_predictive(20, random_seed=1).prior
-    assert np.isfinite(prior["b"]).all()
+def test_rows_that_move_are_refused():
+    holes = np.ma.masked_invalid([np.nan, *ROWS[1:]])
+    with pytest.raises(ValueError, match=r"x: observed has missing entries, which a h.*; fill"):
+        declared(holes)
+    with pytest.raises(ValueError, match=r"x: observed is missing, and rows of .* be latent"):
+        declared(None, shape=len(ROWS))
