@@ -13,6 +13,7 @@ import sys
 import matplotlib
 import numpy as np
 from matplotlib import pyplot as plt
+from matplotlib.ticker import ScalarFormatter
 from scipy import sparse
 
 from benchmarks.heldout import split_documents
@@ -38,6 +39,8 @@ def draw(path: str, longest: float) -> None:
         told = ", ".join(f"{t:.3g} s: {p:.0f}" for t, p in zip(seconds, perplexities, strict=True))
         print(f"{_NAMES[name]}: {told}")
     ax.set(xscale="log", xlabel="CPU seconds, one thread", ylabel="perplexity of held-out halves")
+    for formatted in (ax.xaxis.set_major_formatter, ax.xaxis.set_minor_formatter):
+        formatted(ScalarFormatter())
     ax.set_title(f"NIPS, 250 test documents, from {_N_TOPICS} topics", fontsize="medium")
     ax.legend()
     figure.savefig(path, dpi=150)
