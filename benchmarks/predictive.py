@@ -22,7 +22,7 @@ def log_student(
     return np.atleast_1d(multivariate_t.logpdf(points, location, shape, df))
 
 
-def held_out_score(workload: Workload, labels: np.ndarray) -> float:
+def held_out_score(workload: Workload, labels: np.ndarray, alpha: float = 1.0) -> float:
     """Mean log predictive density of the test rows given a partition, parameters integrated out."""
     sizes = np.bincount(labels)
     terms = []
@@ -33,8 +33,8 @@ def held_out_score(workload: Workload, labels: np.ndarray) -> float:
         density = log_student(workload.test, float(sizes[k]), mean, gaps.T @ gaps, workload)
         terms.append(np.log(sizes[k]) + density)
     nothing = np.zeros_like(workload.psi0)
-    terms.append(log_student(workload.test, 0.0, workload.mu0, nothing, workload))
-    return float(np.mean(logsumexp(terms, axis=0)) - np.log(len(labels) + 1.0))
+    terms.append(np.log(alpha) + log_student(workload.test, 0.0, workload.mu0, nothing, workload))
+    return float(np.mean(logsumexp(terms, axis=0)) - np.log(len(labels) + alpha))
 
 
 def oracle_score(workload: Workload) -> float:

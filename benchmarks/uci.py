@@ -11,6 +11,7 @@ import pymc as pm
 from sklearn.metrics import normalized_mutual_info_score
 
 import pymc_dpsplit as dps
+from benchmarks.map_dpm import best_alpha
 from benchmarks.row import Row
 
 FOLDER_VARIABLE = "DPSPLIT_UCI"
@@ -73,6 +74,28 @@ def _dp_means(name: str, rows: np.ndarray, classes: np.ndarray) -> Row:
     )
 
 
+def _from_random_labels(name: str, rows: np.ndarray, classes: np.ndarray) -> Row:
+    """The published algorithm from as many clusters as there are classes, drawn at random."""
+    rng, n_classes = np.random.default_rng(1), len(np.unique(classes))
+    modes = []
+    for _ in range(_RESTARTS):
+        start = np.unique(rng.integers(n_classes, size=len(rows)), return_inverse=True)[1]
+        modes.append(best_alpha(start, rows, _component_of(rows), _ALPHAS))
+    agreement = np.array([_nmi(classes, mode.labels) for mode in modes])
+    n_clusters = [int(mode.labels.max()) + 1 for mode in modes]
+    sweeps = np.mean([mode.n_sweeps for mode in modes])
+    highest = int(np.argmax([mode.log_joint for mode in modes]))
+    return Row(
+        name=f"{name}: MAP-DPM, random labels",
+        measured=float(agreement.mean()),
+        rivals=f"published {PUBLISHED[name].map_dpm}, {PUBLISHED[name].sweeps} sweeps",
+        note=f"{_RESTARTS} starts with {n_classes} clusters: {agreement.min():.2f} to "
+        f"{agreement.max():.2f}, median {np.median(agreement):.2f}, "
+        f"{agreement[highest]:.2f} at the highest log joint, {modes[highest].log_joint:.1f}; "
+        f"K = {min(n_clusters)} to {max(n_clusters)}; {sweeps:.1f} sweeps",
+    )
+
+
 def _map_dpm(name: str, model: pm.Model, classes: np.ndarray, n_restarts: int) -> tuple[Row, Any]:
     with model:
         found = dps.find_map(alpha=_ALPHAS, n_restarts=n_restarts, random_seed=1)
@@ -124,11 +147,14 @@ def _sampler(name: str, model: pm.Model, classes: np.ndarray, alpha: float) -> R
     )
 
 
-def _model_of(rows: np.ndarray, alpha: float) -> pm.Model:
+def _component_of(rows: np.ndarray) -> Any:
     """The paper's prior: centred on the data, and as wide."""
-    component = dps.DiagNormal(rows.mean(0), 10.0 / len(rows), 1.0, rows.var(0))
+    return dps.DiagNormal(rows.mean(0), 10.0 / len(rows), 1.0, rows.var(0))
+
+
+def _model_of(rows: np.ndarray, alpha: float) -> pm.Model:
     with pm.Model() as model:
-        dps.DPMixture("x", alpha, component, observed=rows)
+        dps.DPMixture("x", alpha, _component_of(rows), observed=rows)
     return model
 
 
@@ -145,6 +171,7 @@ def run() -> Iterator[Row]:
         yield _dp_means(name, rows, classes)
         model = _model_of(rows, 1.0)
         yield _map_dpm(name, model, classes, 1)[0]
+        yield _from_random_labels(name, rows, classes)
         row, found = _map_dpm(name, model, classes, _RESTARTS)
         yield row
         yield _sampler(name, _model_of(rows, found.alpha), classes, found.alpha)
