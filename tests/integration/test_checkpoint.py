@@ -7,7 +7,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from contextlib import contextmanager
+import time
+from contextlib import contextmanager, suppress
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -76,6 +77,16 @@ def run_until_killed(folder, at, cores):
             os.killpg(0, signal.SIGKILL)
 
     run(model_of(), folder, cores=cores, callback=kill)
+
+
+def wait_until_free(folder, seconds=60.0):
+    """Wait for processes that were killed, which hold their locks until they have ended."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        with suppress(ValueError):
+            chain_lock.refuse_if_held(folder)
+            break
+        time.sleep(0.05)
 
 
 @pytest.fixture(scope="module")
@@ -154,6 +165,7 @@ def test_killed_run_continues_as_the_same_chain(draw, cores, model, plain, tmp_p
         [sys.executable, "-c", command], cwd=ROOT, env=environment, start_new_session=True
     )
     assert killed.returncode == -signal.SIGKILL
+    wait_until_free(tmp_path)
     stored = ChainFiles(tmp_path / "chain-1").state()["n_draws"]
     assert draw - 2 * EVERY < stored <= draw + 2
     assert differences(plain, run(model, tmp_path, cores=cores)) == []
