@@ -101,7 +101,8 @@ def shape_of_share(counts, half):
     total = 0.0
     for j in range(counts.shape[0]):
         if counts[j] > 0:
-            total += 1.0 + half * math.log((half + counts[j] - 0.5) / (half + 0.5))
+            # Exactly 1 for one row: draws of a gamma variable differ below and above a shape of 1.
+            total += 1.0 + half * math.log1p((counts[j] - 1.0) / (half + 0.5))
     return total
 
 
