@@ -1,11 +1,9 @@
 """Burn-in at scale: a million rows, 128 dimensions, and MNIST."""
 
-import os
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +12,7 @@ from sklearn.metrics import normalized_mutual_info_score
 import pymc_dpsplit as dps
 from benchmarks import workloads
 from benchmarks.burn_in import SCORE_GAP, advance
+from benchmarks.data_folder import path_of, why_not
 from benchmarks.environment import n_cores
 from benchmarks.predictive import held_out_score, oracle_score
 from benchmarks.row import Row
@@ -21,7 +20,7 @@ from benchmarks.subject import Chain, make_target
 from benchmarks.timing import median_seconds
 from benchmarks.workloads import spheres
 
-DATA_VARIABLE, _MNIST = "DPSPLIT_DATA", "mnist_pca50.npz"
+MNIST = "mnist_pca50.npz"
 _LONGEST_SECONDS = 900.0
 _ITERATIONS = 100
 
@@ -90,10 +89,9 @@ def _to_classes(
 
 
 def mnist() -> tuple[np.ndarray, np.ndarray] | None:
-    """Rows and classes of the images, or None where `DPSPLIT_DATA` does not lead to them."""
-    given = Path(os.environ.get(DATA_VARIABLE, ""))
-    path = given / _MNIST if given.is_dir() else given.parent / _MNIST
-    if DATA_VARIABLE not in os.environ or not path.exists():
+    """Rows and classes of the images, or None where there is no file of them."""
+    path = path_of(MNIST)
+    if path is None:
         return None
     with np.load(path) as data:
         return data["X"].astype(np.float64), data["y"]
@@ -102,8 +100,7 @@ def mnist() -> tuple[np.ndarray, np.ndarray] | None:
 def _of_mnist(pool: ThreadPoolExecutor) -> Row:
     name, read = "MNIST, 70,000 x 50: 100 iterations", mnist()
     if read is None:
-        note = f"the variable {DATA_VARIABLE} names no folder with {_MNIST}"
-        return Row(name=name, measured=None, unit="s", note=note)
+        return Row(name=name, measured=None, unit="s", note=why_not(MNIST))
     rows, labels = read
     return _to_classes(name, rows, labels, dps.MvNormal.from_data(rows), pool)
 

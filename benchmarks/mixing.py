@@ -99,7 +99,7 @@ def sample(
     logging.getLogger("pymc").setLevel(logging.ERROR)
     at: list[list[float]] = [[] for _ in range(CHAINS)]
     partitions: list[list[np.ndarray]] = [[] for _ in range(CHAINS)]
-    watching, began_chain = 0.0, dict[int, float]()
+    watching = 0.0
     with pm.Model():
         alpha = 1.0 if prior is None else pm.Gamma("alpha", *prior)
         dps.DPMixture("x", alpha, workload.component, observed=workload.observed)
@@ -112,7 +112,7 @@ def sample(
             if by_partitions and step.labels is not None and not given["draw"].tuning:
                 partitions[chain].append(step.labels.astype(np.int16))
             watching += time.process_time() - now
-            if at[chain][-1] - began_chain.setdefault(chain, at[chain][-1]) > seconds:
+            if at[chain][-1] - at[chain][0] > seconds:
                 raise KeyboardInterrupt
 
         began = time.process_time()

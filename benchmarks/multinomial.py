@@ -1,6 +1,5 @@
 """Counts of words: a sweep against the matrix product it cannot do without, and real texts."""
 
-import os
 import subprocess
 import sys
 import time
@@ -14,11 +13,12 @@ from scipy import sparse
 
 import pymc_dpsplit as dps
 from benchmarks.catalogue import ROOT
+from benchmarks.data_folder import path_of, why_not
+from benchmarks.memory import resident
 from benchmarks.row import Row
 from benchmarks.subject import Chain, make_sparse_target
 from benchmarks.timing import cpu_seconds, median_seconds
 
-DATA_VARIABLE = "DPSPLIT_DATA"
 _N_OBS, _N_COLUMNS, _N_ENTRIES, _N_CLUSTERS = 100_000, 10_000, 100, 50
 _ITERATIONS = 20
 _DRAWS = 20
@@ -109,8 +109,7 @@ def sample(path: Path) -> None:
 
 
 def _peak_megabytes() -> float:
-    status = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    return 1024e-6 * next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+    return 1e-6 * resident("VmHWM")
 
 
 def _printed_by(path: Path, what: str) -> list[float]:
@@ -121,13 +120,9 @@ def _printed_by(path: Path, what: str) -> list[float]:
 
 
 def _text(text: Text) -> Iterator[Row]:
-    folder = Path(os.environ.get(DATA_VARIABLE, ""))
-    folder = folder if folder.is_dir() else folder.parent
-    path = folder / text.file
-    name = f"{text.title}: one sweep"
-    if DATA_VARIABLE not in os.environ or not path.exists():
-        note = f"the variable {DATA_VARIABLE} names no folder with {text.file}"
-        yield Row(name=name, measured=None, unit="ms", note=note)
+    path, name = path_of(text.file), f"{text.title}: one sweep"
+    if path is None:
+        yield Row(name=name, measured=None, unit="ms", note=why_not(text.file))
         return
     sweep, iteration, n_clusters, peak = _printed_by(path, "fit")
     yield Row(

@@ -1,6 +1,5 @@
 """Fourteen real tables under the priors of `from_data`: density of new rows, K, and classes."""
 
-import os
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,9 +11,9 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
 
 import pymc_dpsplit as dps
+from benchmarks.data_folder import path_of, why_not
 from benchmarks.row import Row
 
-DATA_VARIABLE = "DPSPLIT_DATA"
 # Tables with more columns are fitted under the chosen prior alone.
 _MOST_COLUMNS = 40
 _NEW_SHARE = 0.2
@@ -186,11 +185,9 @@ def _row(name: str, split: Split) -> Row:
 
 def run() -> Iterator[Row]:
     """Table by table."""
-    folder = os.environ.get(DATA_VARIABLE)
     for name, table in TABLES.items():
-        path = None if folder is None else Path(folder) / table.file
-        if path is None or not path.exists():
-            note = f"the folder in {DATA_VARIABLE} holds no {table.file}"
-            yield Row(name=name, measured=None, note=note)
+        path = path_of(table.file)
+        if path is None:
+            yield Row(name=name, measured=None, note=why_not(table.file))
             continue
         yield _row(name, _split(path, table))

@@ -16,8 +16,9 @@ from matplotlib import pyplot as plt
 from matplotlib.ticker import ScalarFormatter
 from scipy import sparse
 
+from benchmarks.data_folder import path_of, why_not
 from benchmarks.heldout import split_documents
-from benchmarks.topics import Effort, Text, curve_of, path_of
+from benchmarks.topics import Effort, Text, curve_of
 
 _FILE, _N_TOPICS, _FIRST, _N_POINTS = "nips17_bow.npz", 80, 2.0, 8
 _NAMES = {"ours": "HDPTopics", "tomotopy": "tomotopy's HDPModel"}
@@ -28,7 +29,7 @@ def draw(path: str, longest: float) -> None:
     """Run the samplers, print the perplexities and write the figure."""
     file = path_of(_FILE)
     if file is None:
-        raise SystemExit(f"the variable DPSPLIT_DATA names no folder with {_FILE}")
+        raise SystemExit(why_not(_FILE))
     seconds = np.geomspace(_FIRST, longest, _N_POINTS)
     text = Text("NIPS", _FILE, tuple(seconds), _N_TOPICS)
     effort = Effort(seeds=(1,), n_early=0, n_sweeps=1, turns=1, longest=np.inf)

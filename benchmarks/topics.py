@@ -4,22 +4,20 @@ The variable `DPSPLIT_DATA` names the folder of the documents.  All systems are 
 turns.  `python -m benchmarks.topics` prints a short version.
 """
 
-import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from benchmarks.catalogue import ROOT
+from benchmarks.data_folder import path_of, why_not
 from benchmarks.heldout import Split, law_of_tokens, perplexity, split_documents
-from benchmarks.multinomial import DATA_VARIABLE
 from benchmarks.row import Row, line_of
 from benchmarks.timing import Others, best_wall_seconds
 from benchmarks.topic_systems import Ours, System, Tomotopy, gensim_topics, installed
@@ -246,18 +244,8 @@ def _two_threads(text: Text, split: Split, effort: Effort) -> Iterator[Row]:
     )
 
 
-def path_of(file: str) -> Path | None:
-    """Path of a file of documents, or None where the variable names no folder with it."""
-    if DATA_VARIABLE not in os.environ:
-        return None
-    folder = Path(os.environ[DATA_VARIABLE])
-    path = (folder if folder.is_dir() else folder.parent) / file
-    return path if path.exists() else None
-
-
 def _not_there(title: str, file: str) -> Row:
-    note = f"the variable {DATA_VARIABLE} names no folder with {file}"
-    return Row(name=title, measured=None, note=note)
+    return Row(name=title, measured=None, note=why_not(file))
 
 
 def rows_of(text: Text, effort: Effort) -> Iterator[Row]:
@@ -276,13 +264,10 @@ def rows_of(text: Text, effort: Effort) -> Iterator[Row]:
 
 def _memory() -> Row:
     """Peak of a process that samples a large corpus, beyond its imports and its data."""
-    name, file = (
-        "20 newsgroups: memory of pm.sample beyond imports and data",
-        "newsgroups20_bow.npz",
-    )
-    path = path_of(file)
+    name = "20 newsgroups: memory of pm.sample beyond imports and data"
+    path = path_of(_LARGE)
     if path is None:
-        return _not_there(name, file)
+        return _not_there(name, _LARGE)
     command = [sys.executable, "-m", "benchmarks.topic_memory", str(path)]
     done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)
     beyond, data, n_tokens, n_topics = map(float, done.stdout.split())

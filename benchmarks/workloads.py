@@ -15,17 +15,17 @@ dimensions, centres N(0, 2^2 I); and "gvhd", flow cytometry of 9,083 cells, stan
 `DPSPLIT_DATA` names its folder, or a file in it.
 """
 
-import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import pymc_dpsplit as dps
+from benchmarks.data_folder import path_of, why_not
 from pymc_dpsplit.demo import DATA_SETS
 
 _N_TEST = 10_000
+GVHD = "gvhd_flow.npz"
 
 Mixture = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -126,9 +126,10 @@ def _real(rows: np.ndarray, psi0: np.ndarray, points: np.ndarray, mu0: np.ndarra
 
 def _gvhd() -> Workload:
     """Cells of the flow cytometry data, of which three are the points."""
-    given = Path(os.environ.get("DPSPLIT_DATA", ""))
-    folder = given if given.is_dir() else given.parent
-    with np.load(folder / "gvhd_flow.npz") as file:
+    path = path_of(GVHD)
+    if path is None:
+        raise FileNotFoundError(why_not(GVHD))
+    with np.load(path) as file:
         rows = file["X_pos"].astype(float)
     rows = (rows - rows.mean(0)) / rows.std(0)
     return _real(rows, 0.1 * np.eye(4), rows[[1000, 4000, 8000]], np.zeros(4))
