@@ -5,8 +5,20 @@ import numpy as np
 from pymc_dpsplit.hierarchical.state import GroupedState, GroupedTarget, count_groups
 from pymc_dpsplit.moves.franchise import seat_in_franchise
 
-# The least shape of a gamma variable, and global weight of a cluster.
+# The least shape of a gamma variable, by which an exponential one may be divided, and the least
+# global weight of a cluster.
 _LEAST = 1e-300
+
+
+def log_dirichlet(shapes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Draw the logarithms of weights (J, K), one Dirichlet law in each row; shapes may be tiny."""
+    shapes = np.maximum(shapes, _LEAST)
+    # Gamma variables of small shape underflow; see `kernels.random.draw_log_gamma`.
+    found = np.log(rng.standard_gamma(shapes + 1.0))
+    found -= rng.standard_exponential(shapes.shape) / shapes
+    highest = found.max(axis=1, keepdims=True)
+    total: np.ndarray = np.log(np.exp(found - highest).sum(axis=1, keepdims=True))
+    return found - highest - total
 
 
 def draw_group_weights(
@@ -27,13 +39,9 @@ def draw_group_weights(
     """
     counts = count_groups(target, state.labels, len(state.weights))
     weights = np.append(state.weights, np.exp(state.log_rest))
-    shapes = np.maximum(target.alpha * weights, _LEAST)
-    shapes = shapes + np.column_stack([counts, np.zeros(len(counts))])
-    # Gamma variables of small shape underflow; see `kernels.random.draw_log_gamma`.
-    logs = np.log(rng.standard_gamma(shapes + 1.0))
-    logs -= rng.standard_exponential(shapes.shape) / shapes
-    shares: np.ndarray = np.exp(logs - logs.max(axis=1, keepdims=True))
-    return shares / shares.sum(axis=1, keepdims=True)
+    shapes = target.alpha * weights + np.column_stack([counts, np.zeros(len(counts))])
+    drawn: np.ndarray = np.exp(log_dirichlet(shapes, rng))
+    return drawn
 
 
 def draw_labels_in_groups(

@@ -8,18 +8,13 @@ import numpy as np
 
 from pymc_dpsplit.hierarchical.split_merge import (
     Division,
-    draw_log_shares,
-    log_density_of_share,
-    log_split_ratio,
-    merged_weights,
-    shape_of_share,
-    split_weights,
+    carry_out_division,
+    propose_shares,
 )
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.moves.acceptance_counts import MERGES_PROPOSED, SPLITS_PROPOSED
 from pymc_dpsplit.moves.nonconjugate.joint_split import draw_anchors, propose_jointly
 from pymc_dpsplit.moves.nonconjugate.parameters import update_parameters
-from pymc_dpsplit.moves.partition import apply_merge, apply_split
 
 
 @jitted
@@ -60,26 +55,16 @@ def attempt_jointly(target, labels, stats, weights, rng, acceptance_counts):
     is_split = a == b
     members, side, pair, union, log_q = propose_jointly(prior, data, labels, stats, anchors, rng)
     division = Division(side, count_sides(target, members, side), pair, log_q)
-    weight = weights[a] if is_split else weights[a] + weights[b]
-    strength = target.alpha * weight
-    half, counts = 0.5 * strength, division.counts
-    shapes = shape_of_share(counts[0], half), shape_of_share(counts[1], half)
-    log_shares = np.log(weights[a] / weight), np.log(weights[b] / weight)
-    if is_split:
-        log_shares = draw_log_shares(shapes, rng)
-    log_ratio = log_split_ratio(target, division, union, strength, log_shares)
-    log_ratio -= log_q + log_density_of_share(shapes, log_shares)
+    log_shares, log_ratio = propose_shares(target, division, union, weights, a, b, rng)
     proposed = SPLITS_PROPOSED if is_split else MERGES_PROPOSED
     acceptance_counts[proposed] += 1
     # A NaN ratio compares false, so the proposal is rejected.
     if not (log_ratio if is_split else -log_ratio) > -rng.standard_exponential():
         return stats, weights
     acceptance_counts[proposed + 1] += 1
-    if is_split:
-        stats = apply_split(labels, stats, a, members, side, pair[0], pair[1])
-        return stats, split_weights(weights, a, log_shares)
-    stats, weights = apply_merge(labels, stats, a, b), merged_weights(weights, a, b)
-    stats[min(a, b)] = union
+    stats, weights = carry_out_division(labels, stats, weights, a, b, members, division, log_shares)
+    if not is_split:
+        stats[min(a, b)] = union
     return stats, weights
 
 

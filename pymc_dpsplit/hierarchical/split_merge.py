@@ -179,6 +179,50 @@ def merged_weights(weights, a, b):
 
 
 @jitted
+def propose_shares(target, division, union, weights, a, b, rng):
+    """Draw the shares of both sides in the weight, or find those of two clusters.
+
+    Parameters
+    ----------
+    target : GroupedTarget
+    division : Division
+        Of one cluster a = b that is to be split, or of two that are to be merged.
+    union : ndarray of float64, shape (S,)
+    weights : ndarray of float64, shape (K,)
+        Global weights.
+    a, b : int
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    log_shares : tuple of float
+    log_ratio : float
+        Log of R over the density of what a split proposes, eq. (16.4).
+    """
+    is_split = a == b
+    weight = weights[a] if is_split else weights[a] + weights[b]
+    strength = target.alpha * weight
+    half, counts = 0.5 * strength, division.counts
+    shapes = shape_of_share(counts[0], half), shape_of_share(counts[1], half)
+    log_shares = math.log(weights[a] / weight), math.log(weights[b] / weight)
+    if is_split:
+        log_shares = draw_log_shares(shapes, rng)
+    log_ratio = log_split_ratio(target, division, union, strength, log_shares)
+    log_proposed = division.log_q + log_density_of_share(shapes, log_shares)
+    return log_shares, log_ratio - log_proposed
+
+
+@jitted
+def carry_out_division(labels, stats, weights, a, b, members, division, log_shares):
+    """Split cluster a = b as divided, or merge clusters a and b; return statistics and weights."""
+    if a == b:
+        left, right = division.pair[0], division.pair[1]
+        stats = apply_split(labels, stats, a, members, division.side, left, right)
+        return stats, split_weights(weights, a, log_shares)
+    return apply_merge(labels, stats, a, b), merged_weights(weights, a, b)
+
+
+@jitted
 def attempt_split_or_merge(target, labels, stats, weights, rng, stream, acceptance_counts):
     """Attempt to split the cluster of two rows, or to merge their clusters, eq. (16.4).
 
@@ -206,24 +250,13 @@ def attempt_split_or_merge(target, labels, stats, weights, rng, stream, acceptan
     a, b = allocation.a, allocation.b
     is_split = a == b
     weight = weights[a] if is_split else weights[a] + weights[b]
-    half = 0.5 * target.alpha * weight
-    division = divide(target, half, allocation, stream)
-    shapes = shape_of_share(division.counts[0], half), shape_of_share(division.counts[1], half)
-    if is_split:
-        log_shares = draw_log_shares(shapes, rng)
-        union = stats[a].copy()
-    else:
-        log_shares = math.log(weights[a] / weight), math.log(weights[b] / weight)
-        union = sum_of_rows(stats, a, b)
-    log_ratio = log_split_ratio(target, division, union, 2.0 * half, log_shares)
-    log_ratio -= division.log_q + log_density_of_share(shapes, log_shares)
+    division = divide(target, 0.5 * target.alpha * weight, allocation, stream)
+    union = stats[a].copy() if is_split else sum_of_rows(stats, a, b)
+    log_shares, log_ratio = propose_shares(target, division, union, weights, a, b, rng)
     proposed = SPLITS_PROPOSED if is_split else MERGES_PROPOSED
     acceptance_counts[proposed] += 1
     if allocation.log_u >= (log_ratio if is_split else -log_ratio):
         return stats, weights
     acceptance_counts[proposed + 1] += 1
-    if is_split:
-        left, right = division.pair[0], division.pair[1]
-        stats = apply_split(labels, stats, a, allocation.members, division.side, left, right)
-        return stats, split_weights(weights, a, log_shares)
-    return apply_merge(labels, stats, a, b), merged_weights(weights, a, b)
+    members = allocation.members
+    return carry_out_division(labels, stats, weights, a, b, members, division, log_shares)

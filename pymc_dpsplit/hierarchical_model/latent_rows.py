@@ -6,23 +6,17 @@ from typing import Any, override
 import numpy as np
 import pytensor.tensor as pt
 from pymc.distributions.distribution import _support_point
-from pymc.logprob.abstract import MeasurableOp, _logprob
+from pymc.logprob.abstract import _logprob
 from pytensor.graph.basic import Apply, Variable
-from pytensor.tensor.basic import infer_static_shape
-from pytensor.tensor.random.op import RNGConsumerOp
 from pytensor.tensor.random.utils import custom_rng_deepcopy
-from pytensor.tensor.type import TensorType
 
 from pymc_dpsplit.components.component_family import ComponentFamily
-from pymc_dpsplit.components.fixed_hyperparameters import with_values
 from pymc_dpsplit.moves.forward import draw_labelled_rows
-from pymc_dpsplit.variables.graph_parameters import graph_parameters_at
 from pymc_dpsplit.variables.inputs import named_parameters
-from pymc_dpsplit.variables.object_mode import ObjectModeOp
-from pymc_dpsplit.variables.rows import CentralRows
+from pymc_dpsplit.variables.rows import CentralRows, RowsOp, log_density_given_labels
 
 
-class LatentGroupedRows(ObjectModeOp, RNGConsumerOp, MeasurableOp):
+class LatentGroupedRows(RowsOp):
     """Rows that other steps move, independent given labels and parameters of clusters.
 
     Inputs are a generator, the number of rows, their labels, the number of clusters, each cluster
@@ -42,7 +36,6 @@ class LatentGroupedRows(ObjectModeOp, RNGConsumerOp, MeasurableOp):
     __props__ = ("target", "component", "n_features")
     _print_name = ("HDPMixture", r"\operatorname{HDPMixture}")
     name = "HDPMixture"
-    default_output = 1
     # As `variables.rows.MixtureRows` has them.
     shared, is_latent, extras, dtype = None, True, ("labels",), "float64"
 
@@ -60,27 +53,9 @@ class LatentGroupedRows(ObjectModeOp, RNGConsumerOp, MeasurableOp):
         component = self.component
         return inputs[: 4 + len(component.parameters) + len(component.hyperparameter_ndims())]
 
-    def _shape(self, n_rows: Any) -> tuple[Any, ...]:
-        return (n_rows, *([self.n_features] * self.component.row_ndim))
-
-    @override
-    def make_node(self, *inputs: Any) -> Apply:
-        rng, n_rows, *rest = inputs
-        n_rows = pt.as_tensor(n_rows).astype("int64")
-        _, static = infer_static_shape(self._shape(n_rows))
-        out = TensorType(self.dtype, static)()
-        return Apply(self, [rng, n_rows, *map(pt.as_tensor, rest)], [rng.type(), out])
-
-    @override
-    def update(self, node: Apply) -> dict[Variable, Variable]:
-        return {node.inputs[0]: node.outputs[0]}
-
     def dist_params(self, node: Apply) -> list[Variable]:
         """Return the inputs that PyMC prints: labels, number and parameters of clusters."""
         return list(node.inputs[2 : 4 + len(self.component.parameters)])
-
-    def infer_shape(self, node: Apply, shapes: Any) -> list[Any]:
-        return [None, self._shape(node.inputs[1])]
 
     @override
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Any) -> None:
@@ -96,10 +71,6 @@ class LatentGroupedRows(ObjectModeOp, RNGConsumerOp, MeasurableOp):
         output_storage[0][0] = rng
         output_storage[1][0] = drawn.astype(self.dtype, copy=False)
 
-    @override
-    def __str__(self) -> str:
-        return f"{self.name}{{{self.target}}}"
-
 
 @_logprob.register(LatentGroupedRows)
 def _rows_logprob(
@@ -112,11 +83,10 @@ def _rows_logprob(
     n_parameters = len(op.component.parameters)
     _, _, labels, n_clusters, *given = op.read(inputs)
     parameters, hyperparameters = given[:n_parameters], given[n_parameters:]
-    of_clusters = graph_parameters_at(op.component, n_clusters, parameters)
-    at = {name: value[labels] for name, value in of_clusters.items()}
-    names = op.component.hyperparameter_ndims()
-    component = with_values(op.component, dict(zip(names, hyperparameters, strict=True)))
-    return component.log_density(pt.as_tensor(values[0]), at, pt)
+    rows = pt.as_tensor(values[0])
+    return log_density_given_labels(
+        op.component, rows, labels, n_clusters, parameters, hyperparameters
+    )
 
 
 @_support_point.register(LatentGroupedRows)

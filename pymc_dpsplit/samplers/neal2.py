@@ -7,8 +7,6 @@ the new cluster are drawn given that observation.  So parameters need to be inte
 density of one observation only.
 """
 
-import math
-
 import numpy as np
 
 from pymc_dpsplit.components.base import (
@@ -22,14 +20,14 @@ from pymc_dpsplit.components.multiplicity import multiplicity
 from pymc_dpsplit.components.optional import begin_tile
 from pymc_dpsplit.kernels.generators import open_generator
 from pymc_dpsplit.kernels.jit import jitted
-from pymc_dpsplit.kernels.random import categorical_at
 from pymc_dpsplit.kernels.tiles import TILE, fill_range, new_rows, new_scratch
 from pymc_dpsplit.moves.collapsed.scan import log_densities_alone
 from pymc_dpsplit.moves.measure import no_atoms
-from pymc_dpsplit.moves.partition_law import log_founding_factor, log_joining_factor
+from pymc_dpsplit.moves.partition_law import log_founding_factor
 from pymc_dpsplit.moves.strength import move_strength
 from pymc_dpsplit.samplers.neal8 import (
     begin_clusters,
+    draw_by_log_mass,
     leave_cluster,
     number_clusters,
     with_room,
@@ -81,14 +79,7 @@ def draw_position(law, t, n_joining, log_alone, clusters, n_clusters, rng):
     """
     mass = np.empty(n_clusters + 1)
     mass[n_clusters] = log_founding_factor(law, n_clusters, n_joining) + log_alone
-    for p in range(n_clusters):
-        k = clusters.slots[p]
-        log_joining = log_joining_factor(law, clusters.sizes[k], n_joining)
-        mass[p] = log_joining + clusters.log_density[k, t]
-    highest = mass.max()
-    for p in range(mass.shape[0]):
-        mass[p] = math.exp(mass[p] - highest)
-    return categorical_at(rng.random(), mass)
+    return draw_by_log_mass(law, t, n_joining, clusters, n_clusters, mass, rng)
 
 
 @jitted

@@ -156,20 +156,43 @@ def fill_auxiliary(prior, tile, clusters, n_clusters, is_alone, auxiliary, rng):
 
 
 @jitted
-def _draw_position(law, t, n_joining, clusters, n_clusters, auxiliary, rng):
-    """Draw the position of a cluster; n_clusters + h for auxiliary cluster h."""
-    mass = np.empty(n_clusters + N_AUXILIARY)
+def draw_by_log_mass(law, t, n_joining, clusters, n_clusters, mass, rng):
+    """Draw the position of the cluster of observation t of a tile, or one after the clusters.
+
+    Parameters
+    ----------
+    law : PartitionLaw
+    t : int
+    n_joining : float
+        Observations of the process that it stands for.
+    clusters : Clusters
+    n_clusters : int
+    mass : ndarray of float64, shape (M,)
+        Log masses of the positions from n_clusters on; overwritten.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    int
+    """
     for p in range(n_clusters):
         k = clusters.slots[p]
         log_joining = log_joining_factor(law, clusters.sizes[k], n_joining)
         mass[p] = log_joining + clusters.log_density[k, t]
-    log_share = log_founding_factor(law, n_clusters, n_joining) - math.log(N_AUXILIARY)
-    for h in range(N_AUXILIARY):
-        mass[n_clusters + h] = log_share + auxiliary.log_density[h, t]
     highest = mass.max()
     for p in range(mass.shape[0]):
         mass[p] = math.exp(mass[p] - highest)
     return categorical_at(rng.random(), mass)
+
+
+@jitted
+def _draw_position(law, t, n_joining, clusters, n_clusters, auxiliary, rng):
+    """Draw the position of a cluster; n_clusters + h for auxiliary cluster h."""
+    mass = np.empty(n_clusters + N_AUXILIARY)
+    log_share = log_founding_factor(law, n_clusters, n_joining) - math.log(N_AUXILIARY)
+    for h in range(N_AUXILIARY):
+        mass[n_clusters + h] = log_share + auxiliary.log_density[h, t]
+    return draw_by_log_mass(law, t, n_joining, clusters, n_clusters, mass, rng)
 
 
 @jitted

@@ -26,7 +26,52 @@ from pymc_dpsplit.variables.object_mode import ObjectModeOp
 from pymc_dpsplit.variables.owned_terms import conditional_term
 
 
-class MixtureRows(ObjectModeOp, RNGConsumerOp, MeasurableOp):
+class RowsOp(ObjectModeOp, RNGConsumerOp, MeasurableOp):
+    """What random variables of rows have in common: their shape, and their generator.
+
+    The first two inputs are a generator and the number of rows.
+
+    Attributes
+    ----------
+    target : str
+        Name of the mixture.
+    component : ComponentFamily
+    n_features : int
+        Number of features D of a row.
+    dtype : str
+    """
+
+    target: str
+    component: ComponentFamily
+    n_features: int
+    dtype: str
+    default_output = 1
+
+    def _shape(self, n_rows: Any) -> tuple[Any, ...]:
+        return (n_rows, *([self.n_features] * self.component.row_ndim))
+
+    @override
+    def make_node(self, *inputs: Any) -> Apply:
+        rng, n_rows, *rest = inputs
+        n_rows = pt.as_tensor(n_rows).astype("int64")
+        _, static = infer_static_shape(self._shape(n_rows))
+        out = TensorType(self.dtype, static)()
+        tensors = [pt.as_tensor(value) for value in rest]
+        return Apply(self, [rng, n_rows, *tensors], [rng.type(), out])
+
+    @override
+    def update(self, node: Apply) -> dict[Variable, Variable]:
+        return {node.inputs[0]: node.outputs[0]}
+
+    def infer_shape(self, node: Apply, shapes: Any) -> list[Any]:
+        return [None, self._shape(node.inputs[1])]
+
+    @override
+    def __str__(self) -> str:
+        return f"{self.name}{{{self.target}}}"
+
+
+class MixtureRows(RowsOp):
     """Observations, independent given the random measure.
 
     Inputs are a generator, the number of rows, discount and strength of the law of the partition,
@@ -60,7 +105,6 @@ class MixtureRows(ObjectModeOp, RNGConsumerOp, MeasurableOp):
     __props__ = ("target", "component", "n_features", "dtype", "is_latent", "extras", "shared")
     _print_name = ("DPMixture", r"\operatorname{DPMixture}")
     name = "DPMixture"
-    default_output = 1
 
     def __init__(
         self,
@@ -90,28 +134,9 @@ class MixtureRows(ObjectModeOp, RNGConsumerOp, MeasurableOp):
         first = len(inputs) - len(self.extras)
         return dict(zip(self.extras, inputs[first:], strict=True))
 
-    def _shape(self, n_rows: Any) -> tuple[Any, ...]:
-        return (n_rows, *([self.n_features] * self.component.row_ndim))
-
-    @override
-    def make_node(self, *inputs: Any) -> Apply:
-        rng, n_rows, *rest = inputs
-        n_rows = pt.as_tensor(n_rows).astype("int64")
-        _, static = infer_static_shape(self._shape(n_rows))
-        out = TensorType(self.dtype, static)()
-        tensors = [pt.as_tensor(value) for value in rest]
-        return Apply(self, [rng, n_rows, *tensors], [rng.type(), out])
-
-    @override
-    def update(self, node: Apply) -> dict[Variable, Variable]:
-        return {node.inputs[0]: node.outputs[0]}
-
     def dist_params(self, node: Apply) -> list[Variable]:
         """Return the inputs that PyMC prints, without the number of rows and constants."""
         return list(node.inputs[4 : 4 + self.n_measure])
-
-    def infer_shape(self, node: Apply, shapes: Any) -> list[Any]:
-        return [None, self._shape(node.inputs[1])]
 
     @override
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Any) -> None:
@@ -162,10 +187,6 @@ class MixtureRows(ObjectModeOp, RNGConsumerOp, MeasurableOp):
         labels = draw_labels(rng, self.shared.n_groups, law, weights)
         return labels[self.shared.group_of_row]
 
-    @override
-    def __str__(self) -> str:
-        return f"{self.name}{{{self.target}}}"
-
 
 @_logprob.register(MixtureRows)
 def _rows_logprob(
@@ -186,11 +207,8 @@ def _rows_logprob(
     n_clusters, _, _, *parameters = measure
     given_labels: Any = None
     if "labels" in extra:
-        graph_parameters = graph_parameters_at(op.component, n_clusters, parameters)
-        at = {name: value[extra["labels"]] for name, value in graph_parameters.items()}
-        names = op.component.hyperparameter_ndims()
-        component = with_values(op.component, dict(zip(names, hyperparameters, strict=True)))
-        given_labels = component.log_density(rows, at, pt)
+        known = n_clusters, parameters, hyperparameters
+        given_labels = log_density_given_labels(op.component, rows, extra["labels"], *known)
     if op.is_latent:
         return given_labels
     observed = centred_rows(values[0], {k: v for k, v in extra.items() if k == "mean"})
@@ -199,6 +217,36 @@ def _rows_logprob(
     density = log_density_of(items, observed, *given)
     fixed = pt.zeros(density.shape) if given_labels is None else given_labels
     return conditional_term(density, fixed, measure)
+
+
+def log_density_given_labels(
+    component: ComponentFamily,
+    rows: Any,
+    labels: Any,
+    n_clusters: Variable,
+    parameters: Sequence[Variable],
+    hyperparameters: Sequence[Variable],
+) -> Any:
+    """Return the log density of each row (N,) given its label.
+
+    Parameters
+    ----------
+    component : ComponentFamily
+    rows : TensorVariable, shape (N,) or (N, D)
+    labels : TensorVariable of int, shape (N,)
+    n_clusters : TensorVariable
+    parameters, hyperparameters : sequence of TensorVariable
+        In the order of the component.
+
+    Returns
+    -------
+    TensorVariable
+    """
+    of_clusters = graph_parameters_at(component, n_clusters, parameters)
+    at = {name: value[labels] for name, value in of_clusters.items()}
+    names = component.hyperparameter_ndims()
+    known = with_values(component, dict(zip(names, hyperparameters, strict=True)))
+    return known.log_density(rows, at, pt)
 
 
 def centred_rows(value: Any, extra: Mapping[str, Any]) -> Any:

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 import pymc_dpsplit as dps
-from pymc_dpsplit.hierarchical import iteration, kept_parameters, slices
+from pymc_dpsplit.hierarchical import iteration, kept_parameters, slices, split_merge
 from pymc_dpsplit.hierarchical.iteration import advance_groups
 from pymc_dpsplit.hierarchical.state import GroupedTarget, start_groups
 from pymc_dpsplit.hierarchical.tables import redraw_weights
@@ -149,7 +149,8 @@ def test_split_without_density_of_the_share_is_caught(monkeypatch: pytest.Monkey
     def nothing(shapes, log_shares):
         return 0.0
 
-    attempt = with_another(kept_parameters.attempt_jointly, "log_density_of_share", nothing)
+    shares = with_another(split_merge.propose_shares, "log_density_of_share", nothing)
+    attempt = with_another(kept_parameters.attempt_jointly, "propose_shares", shares)
     moves = kept_parameters.move_parameters_and_clusters
     broken = with_another(moves, "attempt_jointly", attempt)
     monkeypatch.setattr(iteration, "move_parameters_and_clusters", broken)

@@ -9,6 +9,7 @@ import xarray as xr
 from pymc.model import Model
 
 from pymc_dpsplit.components.arguments import generator_of
+from pymc_dpsplit.hierarchical.group_weights import log_dirichlet
 from pymc_dpsplit.posterior.partitions.reference import (
     counts_shared,
     reference_of,
@@ -21,9 +22,6 @@ from pymc_dpsplit.posterior.trace.members import mixture_of_either_kind
 from pymc_dpsplit.posterior.trace.places import spread_within_chains
 from pymc_dpsplit.posterior.trace.recorded import counts_of
 from pymc_dpsplit.posterior.trace.rows_in_groups import RowsInGroups, rows_in_groups
-
-# An exponential variable divided by it is still a number.
-_LEAST_SHAPE = 1e-300
 
 
 def group_weights(
@@ -162,16 +160,6 @@ def _draws(
         shapes[:, :-1] += alpha * weights[place][:n_clusters]
         shapes[:, -1] = alpha * rest[place]
         yield labels, log_dirichlet(shapes, rng)
-
-
-def log_dirichlet(shapes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Draw the logarithms of weights (J, K), one Dirichlet law in each row; shapes may be tiny."""
-    shapes = np.maximum(shapes, _LEAST_SHAPE)
-    found = np.log(rng.standard_gamma(shapes + 1.0))
-    found -= rng.standard_exponential(shapes.shape) / shapes
-    highest = found.max(axis=1, keepdims=True)
-    total: np.ndarray = np.log(np.exp(found - highest).sum(axis=1, keepdims=True))
-    return found - highest - total
 
 
 def _observations(idata: xr.DataTree, name: str) -> tuple[str, np.ndarray | None]:
