@@ -1,9 +1,9 @@
 """Sweep by slices on the global weights: rows are independent given weights and parameters.
 
-Row i has a slice u_i ~ U(0, g(beta_{z_i})), where g(t) = min(t, c) and c = 1 / N.  Its new label is
-k with probability proportional to pi_{jk} / g(beta_k) f(x_i; theta_k) over the clusters with
-g(beta_k) > u_i, eq. (16.12)-(16.13), where pi_j are the weights of its group.  One remainder is
-enough: a cluster whose global weight is below every slice cannot be chosen in any group.
+Row i has a slice u_i ~ U(0, g(beta_{z_i})), where g(t) = min(t, c), see `floor_of_groups`.  Its new
+label is k with probability proportional to pi_{jk} / g(beta_k) f(x_i; theta_k) over the clusters
+with g(beta_k) > u_i, eq. (16.12)-(16.13), where pi_j are the weights of its group.  One remainder
+is enough: a cluster whose global weight is below every slice cannot be chosen in any group.
 """
 
 import math
@@ -16,6 +16,7 @@ from pymc_dpsplit.components.base import (
     add_groups,
     draw_parameters,
     fill_log_density,
+    load_tile,
     params_size,
     stats_size,
 )
@@ -26,10 +27,11 @@ from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.random import draw_key, draw_log_gamma, hash_uniform
 from pymc_dpsplit.kernels.sharing import take_next
 from pymc_dpsplit.kernels.special import log_sum_of_two
-from pymc_dpsplit.kernels.tiles import TILE, new_rows, new_scratch
+from pymc_dpsplit.kernels.tiles import TILE, fill_members, new_rows, new_scratch
 from pymc_dpsplit.kernels.views import row_of
 from pymc_dpsplit.moves.sweep.all_atoms import begin_masses, new_masses
 from pymc_dpsplit.moves.sweep.assignment import (
+    is_renumbered,
     lowest_slice,
     new_counter,
     new_strip_stats,
@@ -42,8 +44,11 @@ from pymc_dpsplit.moves.sweep.density import add_log_factors
 from pymc_dpsplit.moves.sweep.tile_labels import choose_in_tile, group_by_label, smallest
 from pymc_dpsplit.moves.tables import break_global_remainder
 
-# Rows sorted by label at a time, so that the statistics of a cluster are loaded once.
-_CHUNK = 1024
+# Rows sorted at a time: by group, so that a factor is loaded once for a run of them, and by label,
+# so that the statistics of a cluster are.
+_CHUNK = 4096
+# Neighbours in a tile that take one factor if they are of one group.
+_RUN = 8
 
 
 class GroupedMeasure(NamedTuple):
@@ -70,6 +75,29 @@ class GroupedMeasure(NamedTuple):
     params: np.ndarray
     slice_key: np.uint64
     label_key: np.uint64
+
+
+@jitted
+def floor_of_groups(target):
+    """Floor c of the slices: one over the number of tables to be expected, eq. (16.12).
+
+    Any function of the sizes and of alpha is exact.  A cluster with one table has a weight of this
+    order; with a lower floor a tile would reach many new clusters that none of its rows joins.
+
+    Parameters
+    ----------
+    target : GroupedTarget
+
+    Returns
+    -------
+    float
+    """
+    n_tables, alpha = 1.0, target.alpha
+    for size in target.sizes:
+        # The first row of a group opens a table, row i + 1 with probability alpha / (alpha + i).
+        if size > 0:
+            n_tables += min(float(size), 1.0 + alpha * math.log1p((size - 1) / alpha))
+    return 1.0 / n_tables
 
 
 @jitted
@@ -102,7 +130,7 @@ def draw_grouped_measure(target, labels, stats, weights, log_rest, rng):
     GroupedMeasure
     """
     prior, _, law = target.of_rows
-    n_clusters, floor = weights.shape[0], 1.0 / labels.shape[0]
+    n_clusters, floor = weights.shape[0], floor_of_groups(target)
     slice_key, label_key = draw_key(rng), draw_key(rng)
     lowest = lowest_slice(labels, bounds_of_slices(weights, floor), slice_key, new_counter())
     more, log_rest = break_global_remainder(rng, law, log_rest, math.log(lowest))
@@ -127,7 +155,7 @@ def draw_grouped_measure(target, labels, stats, weights, log_rest, rng):
 
 
 @jitted
-def fill_slices_of_groups(target, labels, measure, rows, groups, slices):
+def fill_slices_of_groups(target, labels, measure, rows, groups, are_alike, slices):
     """Write the group and the slice of each row of a tile; return the smallest slice.
 
     Parameters
@@ -137,6 +165,8 @@ def fill_slices_of_groups(target, labels, measure, rows, groups, slices):
     measure : GroupedMeasure
     rows, groups : ndarray of int64, shape (TILE,)
         `groups` is overwritten.
+    are_alike : ndarray of bool, shape (TILE // _RUN,)
+        Whether the rows of each run are of one group; overwritten.
     slices : ndarray of float64, shape (TILE,)
         Overwritten.
 
@@ -144,52 +174,94 @@ def fill_slices_of_groups(target, labels, measure, rows, groups, slices):
     -------
     float
     """
+    bounds, group_of_row = measure.bounds, target.group_of_row
     for t in range(TILE):
-        own = measure.bounds[labels[rows[t]]]
-        slices[t] = own * hash_uniform(measure.slice_key, rows[t])
-        groups[t] = target.group_of_row[rows[t]]
+        slices[t] = hash_uniform(measure.slice_key, rows[t])
+    for t in range(TILE):
+        slices[t] *= bounds[labels[rows[t]]]
+        groups[t] = group_of_row[rows[t]]
+    for r in range(are_alike.shape[0]):
+        n_other = 0
+        for t in range(r * _RUN, (r + 1) * _RUN):
+            n_other += groups[t] != groups[r * _RUN]
+        are_alike[r] = n_other == 0
     return smallest(slices)
 
 
 @jitted
-def add_factors(measure, k, floor, groups, slices, log_mass):
-    """Add the log factors of a cluster to its log densities in a tile, -inf where out of reach."""
-    bound, factors = measure.bounds[k], measure.log_factors[k]
+def add_factors(factors, groups, are_alike, log_mass):
+    """Add the log factors of a cluster, shape (J,), to its log densities in a tile."""
+    for r in range(TILE // _RUN):
+        first = r * _RUN
+        if are_alike[r]:
+            factor = factors[np.uint64(groups[first])]
+            for t in range(first, first + _RUN):
+                log_mass[t] += factor
+        else:
+            for t in range(first, first + _RUN):
+                # A loop with an index that may be negative is not made vector code.
+                log_mass[t] += factors[np.uint64(groups[t])]
+
+
+@jitted
+def exclude(slices, bound, log_mass):
+    """Write -inf where the slice is not below the bound of the cluster."""
     for t in range(TILE):
-        # A loop with an index that may be negative is not made vector code.
-        log_mass[t] += factors[np.uint64(groups[t])]
-    if bound < floor:
-        for t in range(TILE):
-            log_mass[t] = log_mass[t] if slices[t] < bound else -np.inf
+        log_mass[t] = log_mass[t] if slices[t] < bound else -np.inf
+
+
+@jitted
+def fill_order(target, table, start, stop, ends, order):
+    """Sort the rows start .. stop - 1 by group, unless their densities stand in a table.
+
+    Rows of one group share a factor; and the labels do not depend on the order, for each row has
+    its own uniforms.
+    """
+    rows = np.arange(start, stop)
+    if table is None:
+        group_by_label(target.group_of_row, rows, ends, order)
+    else:
+        order[: stop - start] = rows
+    return order[: stop - start]
 
 
 @jitted
 def _assign_strip(target, labels, start, stop, measure, params, table, stats):
     """Redraw the labels of a strip, and add its rows to the statistics of the clusters."""
     prior, data, _ = target.of_rows
-    n_atoms, floor = measure.weights.shape[0], 1.0 / labels.shape[0]
+    bounds, log_factors = measure.bounds, measure.log_factors
+    n_atoms, floor = measure.weights.shape[0], floor_of_groups(target)
     rows, chosen, active = new_rows(), new_rows(), np.arange(n_atoms)
     tile, scratch, log_mass = begin_tile(prior, data), new_scratch(4), new_masses(table, n_atoms, 1)
-    groups, slices = new_rows(), new_scratch(1)
-    members, ends = np.empty(_CHUNK, np.int64), np.empty(n_atoms + 1, np.int64)
+    groups, are_alike, slices = new_rows(), np.empty(TILE // _RUN, np.bool_), new_scratch(1)
+    size = min(_CHUNK, stop - start)
+    members, ends = np.empty(size, np.int64), np.empty(n_atoms + 1, np.int64)
+    visits, ends_of_groups = np.empty(size, np.int64), np.empty(target.sizes.shape[0] + 1, np.int64)
     for chunk in range(start, stop, _CHUNK):
         chunk_stop = min(stop, chunk + _CHUNK)
+        order = fill_order(target, table, chunk, chunk_stop, ends_of_groups, visits)
         for first in range(chunk, chunk_stop, TILE):
-            begin_masses(prior, data, first, table, rows, tile, log_mass)
-            lowest = fill_slices_of_groups(target, labels, measure, rows, groups, slices)
+            if table is None:
+                fill_members(rows, order, first - chunk)
+                load_tile(prior, data, rows, tile)
+            else:
+                begin_masses(prior, data, first, table, rows, tile, log_mass)
+            lowest = fill_slices_of_groups(target, labels, measure, rows, groups, are_alike, slices)
             n_active = 0
             for k in range(n_atoms):
                 # With a table the densities of all atoms are there, each in its place.
-                if table is not None or measure.bounds[k] > lowest:
+                if table is not None or bounds[k] > lowest:
                     mass = row_of(log_mass[0], n_active)
                     if table is None:
                         fill_log_density(prior, tile, row_of(params, k), mass, scratch)
-                    add_factors(measure, k, floor, groups, slices, mass)
+                    add_factors(row_of(log_factors, k), groups, are_alike, mass)
+                    if bounds[k] < floor:
+                        exclude(slices, bounds[k], mass)
                     active[n_active] = k
                     n_active += 1
             choose_in_tile(log_mass[0], n_active, rows, measure.label_key, chosen, scratch)
-            for t in range(min(TILE, stop - first)):
-                labels[first + t] = active[chosen[t]]
+            for t in range(min(TILE, chunk_stop - first)):
+                labels[rows[t]] = active[chosen[t]]
         group_by_label(labels, np.arange(chunk, chunk_stop), ends, members)
         add_groups(prior, data, members, ends, stats)
 
@@ -252,7 +324,8 @@ def end_slices(prior, labels, measure, strip_stats):
             weights[renumbered[a]] = measure.weights[a]
         else:
             log_rest = log_sum_of_two(log_rest, math.log(measure.weights[a]))
-    renumber(labels, renumbered, new_counter())
+    if is_renumbered(renumbered, stats.shape[0]):
+        renumber(labels, renumbered, new_counter())
     return stats, weights, log_rest
 
 
