@@ -105,7 +105,7 @@ def assign_in_threads(
     if table is None:
         strip_stats = new_strip_stats(prior, n_obs, len(reach.slice_bounds))
         pruning = plan_pruning(prior, stats, bounding, strip_count(n_obs))
-        task = prior, data, labels, params, reach, pruning, *keys, strip_stats
+        task: tuple[Any, ...] = prior, data, labels, params, reach, pruning, *keys, strip_stats
         share_out(pool, n_all, assign_strips, *task)
         totals, renumbered = total_strips(strip_stats)
     else:
