@@ -1,49 +1,31 @@
 """Sweep by slices on the global weights: rows are independent given weights and parameters.
 
-Row i has a slice u_i ~ U(0, g(beta_{z_i})), where g(t) = min(t, c) and c = 1 / N.  Its new label is
-k with probability proportional to pi_{jk} / g(beta_k) f(x_i; theta_k) over the clusters with
-g(beta_k) > u_i, eq. (16.12)-(16.13), where pi_j are the weights of its group.  One remainder is
-enough: a cluster whose global weight is below every slice cannot be chosen in any group.
+Row i has a slice u_i ~ U(0, g(beta_{z_i})), where g(t) = min(t, c), see `floor_of_groups`.  Its new
+label is k with probability proportional to pi_{jk} / g(beta_k) f(x_i; theta_k) over the clusters
+with g(beta_k) > u_i, eq. (16.12)-(16.13), where pi_j are the weights of its group.  One remainder
+is enough: a cluster whose global weight is below every slice cannot be chosen in any group.
 """
 
 import math
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from pymc_dpsplit.components.base import (
-    add_groups,
-    draw_parameters,
-    fill_log_density,
-    params_size,
-    stats_size,
-)
+from pymc_dpsplit.components.base import draw_parameters, params_size, stats_size
 from pymc_dpsplit.components.nonconjugate.compiled_prior import keep_parameters
-from pymc_dpsplit.components.optional import begin_tile, find_table
 from pymc_dpsplit.hierarchical.state import GroupedState, GroupedTarget, count_groups
 from pymc_dpsplit.kernels.jit import jitted
-from pymc_dpsplit.kernels.random import draw_key, draw_log_gamma, hash_uniform
-from pymc_dpsplit.kernels.sharing import take_next
+from pymc_dpsplit.kernels.random import draw_key, draw_log_gamma
+from pymc_dpsplit.kernels.sorting import ascending
 from pymc_dpsplit.kernels.special import log_sum_of_two
-from pymc_dpsplit.kernels.tiles import TILE, new_rows, new_scratch
-from pymc_dpsplit.kernels.views import row_of
-from pymc_dpsplit.moves.sweep.all_atoms import begin_masses, new_masses
-from pymc_dpsplit.moves.sweep.assignment import (
-    lowest_slice,
-    new_counter,
-    new_strip_stats,
-    renumber,
-    strip_bounds,
-    strip_count,
-    total_strips,
-)
+from pymc_dpsplit.moves.sweep.assignment import lowest_slice, new_counter, strip_count
 from pymc_dpsplit.moves.sweep.density import add_log_factors
-from pymc_dpsplit.moves.sweep.tile_labels import choose_in_tile, group_by_label, smallest
+from pymc_dpsplit.moves.sweep.group_factors import GroupFactors
+from pymc_dpsplit.moves.sweep.threaded_sweep import assign_in_threads
+from pymc_dpsplit.moves.sweep.tile_labels import Reach
+from pymc_dpsplit.moves.sweep.visits import saves_by_slice
 from pymc_dpsplit.moves.tables import break_global_remainder
-
-# Rows sorted by label at a time, so that the statistics of a cluster are loaded once.
-_CHUNK = 1024
 
 
 class GroupedMeasure(NamedTuple):
@@ -70,6 +52,29 @@ class GroupedMeasure(NamedTuple):
     params: np.ndarray
     slice_key: np.uint64
     label_key: np.uint64
+
+
+@jitted
+def floor_of_groups(target):
+    """Floor c of the slices: one over the number of tables to be expected, eq. (16.12).
+
+    Any function of the sizes and of alpha is exact.  A cluster with one table has a weight of this
+    order; with a lower floor a tile would reach many new clusters that none of its rows joins.
+
+    Parameters
+    ----------
+    target : GroupedTarget
+
+    Returns
+    -------
+    float
+    """
+    n_tables, alpha = 1.0, target.alpha
+    for size in target.sizes:
+        # The first row of a group opens a table, row i + 1 with probability alpha / (alpha + i).
+        if size > 0:
+            n_tables += min(float(size), 1.0 + alpha * math.log1p((size - 1) / alpha))
+    return 1.0 / n_tables
 
 
 @jitted
@@ -102,7 +107,7 @@ def draw_grouped_measure(target, labels, stats, weights, log_rest, rng):
     GroupedMeasure
     """
     prior, _, law = target.of_rows
-    n_clusters, floor = weights.shape[0], 1.0 / labels.shape[0]
+    n_clusters, floor = weights.shape[0], floor_of_groups(target)
     slice_key, label_key = draw_key(rng), draw_key(rng)
     lowest = lowest_slice(labels, bounds_of_slices(weights, floor), slice_key, new_counter())
     more, log_rest = break_global_remainder(rng, law, log_rest, math.log(lowest))
@@ -127,124 +132,64 @@ def draw_grouped_measure(target, labels, stats, weights, log_rest, rng):
 
 
 @jitted
-def fill_slices_of_groups(target, labels, measure, rows, groups, slices):
-    """Write the group and the slice of each row of a tile; return the smallest slice.
+def reach_of_groups(target, measure):
+    """Ends and order of the slices, and the factors of groups, for the labels of a sweep.
 
     Parameters
     ----------
     target : GroupedTarget
-    labels : ndarray of int32, shape (N,)
     measure : GroupedMeasure
-    rows, groups : ndarray of int64, shape (TILE,)
-        `groups` is overwritten.
-    slices : ndarray of float64, shape (TILE,)
-        Overwritten.
 
     Returns
     -------
-    float
+    Reach
     """
-    for t in range(TILE):
-        own = measure.bounds[labels[rows[t]]]
-        slices[t] = own * hash_uniform(measure.slice_key, rows[t])
-        groups[t] = target.group_of_row[rows[t]]
-    return smallest(slices)
+    bounds, floor = measure.bounds, floor_of_groups(target)
+    factors = GroupFactors(measure.log_factors, target.group_of_row)
+    by_slice = saves_by_slice(bounds, floor)
+    return Reach(bounds, ascending(measure.weights), floor, by_slice, factors)
 
 
 @jitted
-def add_factors(measure, k, floor, groups, slices, log_mass):
-    """Add the log factors of a cluster to its log densities in a tile, -inf where out of reach."""
-    bound, factors = measure.bounds[k], measure.log_factors[k]
-    for t in range(TILE):
-        # A loop with an index that may be negative is not made vector code.
-        log_mass[t] += factors[np.uint64(groups[t])]
-    if bound < floor:
-        for t in range(TILE):
-            log_mass[t] = log_mass[t] if slices[t] < bound else -np.inf
-
-
-@jitted
-def _assign_strip(target, labels, start, stop, measure, params, table, stats):
-    """Redraw the labels of a strip, and add its rows to the statistics of the clusters."""
-    prior, data, _ = target.of_rows
-    n_atoms, floor = measure.weights.shape[0], 1.0 / labels.shape[0]
-    rows, chosen, active = new_rows(), new_rows(), np.arange(n_atoms)
-    tile, scratch, log_mass = begin_tile(prior, data), new_scratch(4), new_masses(table, n_atoms, 1)
-    groups, slices = new_rows(), new_scratch(1)
-    members, ends = np.empty(_CHUNK, np.int64), np.empty(n_atoms + 1, np.int64)
-    for chunk in range(start, stop, _CHUNK):
-        chunk_stop = min(stop, chunk + _CHUNK)
-        for first in range(chunk, chunk_stop, TILE):
-            begin_masses(prior, data, first, table, rows, tile, log_mass)
-            lowest = fill_slices_of_groups(target, labels, measure, rows, groups, slices)
-            n_active = 0
-            for k in range(n_atoms):
-                # With a table the densities of all atoms are there, each in its place.
-                if table is not None or measure.bounds[k] > lowest:
-                    mass = row_of(log_mass[0], n_active)
-                    if table is None:
-                        fill_log_density(prior, tile, row_of(params, k), mass, scratch)
-                    add_factors(measure, k, floor, groups, slices, mass)
-                    active[n_active] = k
-                    n_active += 1
-            choose_in_tile(log_mass[0], n_active, rows, measure.label_key, chosen, scratch)
-            for t in range(min(TILE, stop - first)):
-                labels[first + t] = active[chosen[t]]
-        group_by_label(labels, np.arange(chunk, chunk_stop), ends, members)
-        add_groups(prior, data, members, ends, stats)
-
-
-@jitted
-def assign_strips_of_groups(target, labels, measure, strip_stats, counter):
-    """Redraw the labels of the strips that this thread takes from `counter`.
-
-    Parameters
-    ----------
-    target : GroupedTarget
-    labels : ndarray of int32, shape (N,)
-        Overwritten by rows of the weights of the measure.
-    measure : GroupedMeasure
-    strip_stats : ndarray of float64, shape (strips, A, S)
-        Overwritten by the sufficient statistics of each strip.
-    counter : ndarray of int64, shape (1,)
-    """
-    prior, _, _ = target.of_rows
-    n_atoms = measure.weights.shape[0]
-    params = add_log_factors(prior, measure.params, np.zeros(n_atoms), np.zeros(n_atoms))
-    table = find_table(prior, params)
-    s = take_next(counter)
-    while s < strip_stats.shape[0]:
-        start, stop = strip_bounds(labels.shape[0], s)
-        strip_stats[s] = 0.0
-        _assign_strip(target, labels, start, stop, measure, params, table, strip_stats[s])
-        s = take_next(counter)
-
-
-@jitted
-def new_stats_of_strips(target, n_atoms):
-    """Allocate the statistics of every strip and cluster."""
-    return new_strip_stats(target.of_rows.prior, target.group_of_row.shape[0], n_atoms)
-
-
-@jitted
-def end_slices(prior, labels, measure, strip_stats):
-    """Number the clusters that have rows, and return the weights of others to the remainder.
+def params_of_groups(prior, measure):
+    """Parameters for the labels of a sweep, and those from which bounds on masses are found.
 
     Parameters
     ----------
     prior : NamedTuple
-    labels : ndarray of int32, shape (N,)
-        Rows of the weights of the measure; replaced by numbers of clusters.
     measure : GroupedMeasure
-    strip_stats : ndarray of float64, shape (strips, A, S)
 
     Returns
     -------
+    params, bounding : ndarray of float64, shape (A, P)
+        Without weights, and with the largest log factor of all groups.
+    """
+    n_atoms = measure.weights.shape[0]
+    nothing, largest = np.zeros(n_atoms), np.empty(n_atoms)
+    for k in range(n_atoms):
+        largest[k] = measure.log_factors[k].max()
+    params = add_log_factors(prior, measure.params, nothing, nothing)
+    return params, add_log_factors(prior, measure.params, largest, nothing)
+
+
+@jitted
+def end_slices(prior, measure, renumbered, stats):
+    """Keep the weights of the clusters that have rows, and return the others to the remainder.
+
+    Parameters
+    ----------
+    prior : NamedTuple
+    measure : GroupedMeasure
+    renumbered : ndarray of int32, shape (A,)
+        Cluster of each row of the measure, -1 for those without rows.
     stats : ndarray of float64, shape (K, S)
+        Of families that keep parameters these are written into it.
+
+    Returns
+    -------
     weights : ndarray of float64, shape (K,)
     log_rest : float
     """
-    stats, renumbered = total_strips(strip_stats)
     keep_parameters(prior, measure.params, renumbered, stats)
     weights, log_rest = np.empty(stats.shape[0]), measure.log_rest
     for a in range(renumbered.shape[0]):
@@ -252,8 +197,7 @@ def end_slices(prior, labels, measure, strip_stats):
             weights[renumbered[a]] = measure.weights[a]
         else:
             log_rest = log_sum_of_two(log_rest, math.log(measure.weights[a]))
-    renumber(labels, renumbered, new_counter())
-    return stats, weights, log_rest
+    return weights, log_rest
 
 
 def sweep_groups(
@@ -273,21 +217,18 @@ def sweep_groups(
     -------
     GroupedState
     """
-    labels = state.labels
+    of_rows, labels = target.of_rows, state.labels
     measure = GroupedMeasure(*draw_grouped_measure(target, *state, rng))
     # A kernel returns a key as a Python int, which numba would type as signed.
     keys = np.uint64(measure.slice_key), np.uint64(measure.label_key)
     measure = measure._replace(slice_key=keys[0], label_key=keys[1])
-    strip_stats = new_stats_of_strips(target, len(measure.weights))
-    task: tuple[Any, ...] = target, labels, measure, strip_stats, new_counter()
+    params, bounding = params_of_groups(of_rows.prior, measure)
+    task = of_rows, labels, state.stats, params, bounding, reach_of_groups(target, measure), keys
     n_threads = min(threads, strip_count(len(labels)))
     if n_threads == 1:
-        assign_strips_of_groups(*task)
+        stats, renumbered = assign_in_threads(*task, None)
     else:
-        with ThreadPoolExecutor(n_threads - 1) as pool:
-            others = [pool.submit(assign_strips_of_groups, *task) for _ in range(n_threads - 1)]
-            assign_strips_of_groups(*task)
-            for other in others:
-                other.result()
-    prior = target.of_rows.prior
-    return GroupedState(labels, *end_slices(prior, labels, measure, strip_stats))
+        with ThreadPoolExecutor(n_threads) as pool:
+            stats, renumbered = assign_in_threads(*task, pool)
+    weights, log_rest = end_slices(of_rows.prior, measure, renumbered, stats)
+    return GroupedState(labels, stats, weights, log_rest)

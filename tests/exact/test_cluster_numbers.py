@@ -8,6 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 
@@ -16,9 +17,10 @@ from pymc_dpsplit.moves.cluster_order import cluster_order, first_members
 from pymc_dpsplit.moves.measure import Atoms, no_atoms
 from pymc_dpsplit.moves.sweep.assignment import next_sweep
 from pymc_dpsplit.moves.sweep.threaded_sweep import threaded_sweep
-from tests.support.controls import CONTROLS
+from pymc_dpsplit.samplers import av_parallel, neal2, neal8
+from tests.support.controls import CONTROLS, altered
 from tests.support.families import FAMILIES, component_of, dataset_of, target_of
-from tests.support.moves import MOVES
+from tests.support.moves import MOVES, sweep
 from tests.support.partitions import canonical
 from tests.support.quick import over_cases
 
@@ -40,11 +42,15 @@ def rows_of(case: tuple[str, int], rng: np.random.Generator) -> np.ndarray:
 
 
 def renumbered(state: sampler.ChainState, rng: np.random.Generator) -> sampler.ChainState:
-    """Return the same partition under other numbers."""
+    """Return the same partition under other numbers, with what a kernel keeps of it."""
     number = rng.permutation(len(state.stats))
     stats = np.empty_like(state.stats)
     stats[number] = state.stats
-    return sampler.ChainState(number[state.labels].astype(np.int32), stats)
+    of_clusters = state.of_clusters.copy()
+    if len(of_clusters):
+        of_clusters[number] = state.of_clusters
+    labels = number[state.labels].astype(np.int32)
+    return sampler.ChainState(labels, stats, state.of_rows, of_clusters)
 
 
 def scattered(
@@ -76,6 +82,21 @@ def assert_numbers_do_not_matter(
 def test_numbers_do_not_matter(name: str, case: tuple[str, int], rng: np.random.Generator) -> None:
     target = target_of(component_of(*case), rows_of(case, rng), 1.7)
     assert_numbers_do_not_matter(MOVES[name], target, rng)
+
+
+# Kernels whose state has more than the partition.
+_KEEPING = ("slice sampler", "processors", "uneven processors", "repaired sub-clusters")
+
+
+@pytest.mark.parametrize("name", _KEEPING)
+def test_numbers_do_not_matter_to_what_is_kept(name: str, rng: np.random.Generator) -> None:
+    target = target_of(component_of("Normal", 1), rows_of(("Normal", 1), rng), 1.7)
+    for seed in range(20):
+        state = MOVES[name](target, scattered(target, 9, rng), rng)
+        assert len(state.of_clusters) == len(state.stats)
+        ours = MOVES[name](target, state, np.random.default_rng(seed))
+        theirs = MOVES[name](target, renumbered(state, rng), np.random.default_rng(seed))
+        np.testing.assert_array_equal(canonical(ours.labels), canonical(theirs.labels))
 
 
 Sweep = Callable[..., tuple[np.ndarray, Atoms]]
@@ -121,6 +142,52 @@ def test_a_measure_drawn_by_number_is_caught(rng: np.random.Generator) -> None:
     target = target_of(component_of("Normal", 1), rows_of(("Normal", 1), rng), 1.7)
     with pytest.raises(AssertionError):
         assert_numbers_do_not_matter(CONTROLS["shifted slice"], target, rng)
+
+
+@numba.njit
+def _by_number(labels, stats):
+    return np.arange(stats.shape[0])
+
+
+def parameters_drawn_by_number(target, labels, stats, rng):
+    """The marginal sampler, in which clusters get their parameters in the order of numbers."""
+    begin_clusters = altered(neal8.begin_clusters, cluster_order=_by_number)
+    marginal_sweep = altered(neal2.marginal_sweep, begin_clusters=begin_clusters)
+    return marginal_sweep(target, labels, stats, np.zeros(len(labels)), rng)
+
+
+def processors_drawn_by_number(target, labels, stats, rng):
+    """Clusters that get their processors in the order of numbers, and sweeps on each."""
+    draw_processors = altered(av_parallel.draw_processors, cluster_order=_by_number)
+    shares, log_alone = np.array([0.6, 0.3, 0.1]), np.zeros(len(labels))
+    processors = draw_processors(labels, stats, shares, rng)
+    given = target, labels, stats, processors, shares, log_alone, rng
+    return av_parallel.local_sweeps(*given)[0]
+
+
+@pytest.mark.control
+@pytest.mark.parametrize("broken", [parameters_drawn_by_number, processors_drawn_by_number])
+def test_clusters_taken_by_number_are_caught(
+    broken: Callable[..., np.ndarray], rng: np.random.Generator
+) -> None:
+    target = target_of(component_of("Normal", 1), rows_of(("Normal", 1), rng), 1.7)
+    with pytest.raises(AssertionError):
+        assert_numbers_do_not_matter(sweep(broken), target, rng)
+
+
+@pytest.mark.control
+def test_processors_that_keep_their_place_are_caught(rng: np.random.Generator) -> None:
+    """Clusters get other numbers, and what is kept of them stays where it was."""
+    target, differ = target_of(component_of("Normal", 1), rows_of(("Normal", 1), rng), 1.7), 0
+    move = MOVES["uneven processors"]
+    for seed in range(20):
+        state = move(target, scattered(target, 9, rng), rng)
+        wrong = renumbered(state, rng)._replace(of_clusters=state.of_clusters)
+        ours, theirs = (
+            move(target, given, np.random.default_rng(seed)) for given in (state, wrong)
+        )
+        differ += not np.array_equal(canonical(ours.labels), canonical(theirs.labels))
+    assert differ > 10
 
 
 # --- the order of clusters ----------------------------------------------------------------

@@ -44,7 +44,7 @@ def p_value(
     return two_sample_test(before[:, varies], after[:, varies])
 
 
-@pytest.mark.parametrize("kernel", ["exact", "collapsed", "collapsed-split-merge"])
+@pytest.mark.parametrize("kernel", ["exact", "collapsed", "collapsed-split-merge", "neal2"])
 @pytest.mark.parametrize("law", LAWS)
 def test_a_draw_keeps_the_joint_law(law: type[DrawsUnderLaw], kernel: str) -> None:
     assert p_value(law, 1500, kernel) > LEVEL

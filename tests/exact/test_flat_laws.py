@@ -13,7 +13,7 @@ import pytest
 from pymc_dpsplit import sampler
 from pymc_dpsplit.moves.partition_law import PartitionLaw, finite_mixture
 from tests.support.flat import flat_target
-from tests.support.moves import MOVES, Move
+from tests.support.moves import MOVES, PUBLISHED_FOR_EVERY_LAW, Move
 from tests.support.quick import slow_unless
 from tests.support.statistics import LEVEL, count_test
 
@@ -40,7 +40,15 @@ LAWS = {
     "Pitman-Yor, negative strength": (PartitionLaw(0.2, -0.1), pitman_yor(-0.1, 0.2)),
     "finite": (finite_mixture(0.7, 6), components(0.7, 6)),
 }
-_MOVES = ("slice", "collapsed", "anchored", "informed", "partial scan", "exact kernel")
+_MOVES = (
+    "slice",
+    "collapsed",
+    "anchored",
+    "informed",
+    "partial scan",
+    "exact kernel",
+    *PUBLISHED_FOR_EVERY_LAW,
+)
 _QUICK = (("collapsed", "Pitman-Yor"), ("collapsed", "finite"))
 
 
@@ -91,7 +99,7 @@ def test_law_is_recovered(move: str, name: str, rng: np.random.Generator) -> Non
 
 @pytest.mark.slow
 @pytest.mark.control
-@pytest.mark.parametrize("move", ["slice", "collapsed", "exact kernel"])
+@pytest.mark.parametrize("move", ["slice", "collapsed", "exact kernel", *PUBLISHED_FOR_EVERY_LAW])
 def test_moves_without_the_discount_are_caught(move: str, rng: np.random.Generator) -> None:
     law, rule = LAWS["Pitman-Yor"]
     assert p_value(MOVES[move], law._replace(discount=0.0), rule, rng) < LEVEL

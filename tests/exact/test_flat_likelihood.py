@@ -6,7 +6,7 @@ import pytest
 from pymc_dpsplit import sampler
 from tests.support.controls import CONTROLS
 from tests.support.flat import flat_target
-from tests.support.moves import MOVES, Move
+from tests.support.moves import MOVES, PUBLISHED, Move
 from tests.support.partitions import crp_n_clusters
 from tests.support.quick import slow_unless
 from tests.support.statistics import LEVEL, count_test
@@ -68,3 +68,11 @@ def test_prior_is_recovered(name: str, alpha: float, rng: np.random.Generator) -
 )
 def test_broken_moves_are_caught(name: str, rng: np.random.Generator) -> None:
     assert p_value(CONTROLS[name], 1.0, 2000, rng) < LEVEL
+
+
+@pytest.mark.slow
+@pytest.mark.control
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_published_moves_of_another_process_are_caught(name: str, rng: np.random.Generator) -> None:
+    draws = n_clusters_draws(MOVES[name], 1.5, 2000, rng)
+    assert count_test(draws, crp_n_clusters(1.0, N_OBS)) < LEVEL

@@ -115,9 +115,9 @@ def test_update_of_parameters_without_a_prior_is_caught(monkeypatch: pytest.Monk
 def test_parameters_that_a_sweep_mixes_up_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Clusters get the parameters of the next atom."""
 
-    def mixed_up(prior, labels, measure, strip_stats):
+    def mixed_up(prior, measure, renumbered, stats):
         measure = measure._replace(params=np.roll(measure.params, 1, axis=0))
-        return slices.end_slices.py_func(prior, labels, measure, strip_stats)
+        return slices.end_slices.py_func(prior, measure, renumbered, stats)
 
     monkeypatch.setattr(iteration, "sweep_groups", sweeping_with(mixed_up))
     assert p_value("StudentT", 0, 20261129) < LEVEL

@@ -12,7 +12,7 @@ from pymc_dpsplit.components.shared_labels.items import SharedLabels
 from pymc_dpsplit.moves.partition import log_joint
 from tests.support.families import component_of, twin_of
 from tests.support.families import dataset_of as rows_of
-from tests.support.moves import MOVES, PUBLISHED, Move
+from tests.support.moves import MOVES, PUBLISHED, PUBLISHED_FOR_EVERY_LAW, Move
 from tests.support.partition_laws import LAWS, LogPrior
 from tests.support.partitions import (
     coclustering,
@@ -38,7 +38,7 @@ N_ITEMS = 5
 FAMILIES = (("Normal", 1), ("MvNormal", 2), ("Poisson", 2))
 _TESTED = ("exact kernel", "collapsed", "slice", "anchored", "informed", "partial scan")
 CASES = [(of, move) for of in FAMILIES for move in _TESTED]
-CASES += [(FAMILIES[0], move) for move in PUBLISHED]
+CASES += [(of, move) for of in FAMILIES for move in PUBLISHED]
 
 
 def law_of_items(name: str, n_features: int, log_prior: LogPrior | None = None) -> np.ndarray:
@@ -118,7 +118,8 @@ def test_the_joint_density_is_that_of_the_rows_under_every_law(name: str) -> Non
 @pytest.mark.parametrize(
     ("name", "move"),
     slow_unless(
-        _QUICK_UNDER_LAWS.__contains__, [(law, move) for law in _OTHER_LAWS for move in _TESTED]
+        _QUICK_UNDER_LAWS.__contains__,
+        [(law, move) for law in _OTHER_LAWS for move in (*_TESTED, *PUBLISHED_FOR_EVERY_LAW)],
     ),
 )
 def test_moves_leave_the_law_of_known_labels_under_every_law(
@@ -148,12 +149,15 @@ def test_labels_that_are_one_observation_each_are_caught_under_every_law(
 
 @pytest.mark.slow
 @pytest.mark.control
-def test_labels_that_are_one_observation_each_are_caught(rng: np.random.Generator) -> None:
+@pytest.mark.parametrize("move", ["exact kernel", *PUBLISHED])
+def test_labels_that_are_one_observation_each_are_caught(
+    move: str, rng: np.random.Generator
+) -> None:
     """The law of `groups=`, under which a label counts once."""
     known = known_labels(KNOWN)
     target = target_for(*FAMILIES[0], SharedLabels(known.group_of_row, known.counts))
     law = law_of_items(*FAMILIES[0])
-    assert p_value_of_move(MOVES["exact kernel"], target, law, rng) < LEVEL
+    assert p_value_of_move(MOVES[move], target, law, rng) < LEVEL
 
 
 class WeightUsedOnce(NamedTuple):

@@ -177,8 +177,9 @@ def test_law_is_exact(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["Pitman-Yor", "finite", "MFM"])
-def test_law_is_exact_with_the_collapsed_kernel(name: str) -> None:
-    assert p_value(name, kernel="collapsed") > LEVEL
+@pytest.mark.parametrize("kernel", ["collapsed", "neal2"])
+def test_law_is_exact_with_other_kernels(kernel: str, name: str) -> None:
+    assert p_value(name, kernel=kernel) > LEVEL
 
 
 @pytest.mark.slow

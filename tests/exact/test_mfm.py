@@ -29,7 +29,7 @@ from tests.support.components_move import (
 )
 from tests.support.families import component_of, dataset_of, target_of, twin_of
 from tests.support.flat import flat_target
-from tests.support.moves import MOVES, Move, sweep
+from tests.support.moves import MOVES, PUBLISHED_FOR_EVERY_LAW, Move, sweep
 from tests.support.partitions import (
     enumerate_partitions,
     n_clusters_law,
@@ -155,13 +155,15 @@ _MOVES = (
     "informed",
     "partial scan",
     "exact kernel",
+    *PUBLISHED_FOR_EVERY_LAW,
 )
+_ATTEMPTS = ("anchored", "informed", "Jain-Neal", "SAMS")  # alone they mix slowly
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("move", _MOVES)
 def test_moves_keep_the_joint_posterior(move: str, rng: np.random.Generator) -> None:
-    if move in ("anchored", "informed"):  # alone they mix slowly
+    if move in _ATTEMPTS:
         assert p_value(then(MOVES["collapsed"], MOVES[move]), rng) > LEVEL
     else:
         assert p_value(MOVES[move], rng) > LEVEL
@@ -196,8 +198,9 @@ def test_ratio_of_a_dirichlet_process_is_caught(rng: np.random.Generator) -> Non
 
 @pytest.mark.slow
 @pytest.mark.control
+@pytest.mark.parametrize("name", ["collapsed", "Neal 2", "Neal 8"])
 def test_components_that_stay_are_caught(
-    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+    name: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """M follows the clusters, but the moves of the partition keep the law they began with."""
     move = MoveOfComponents.__call__
@@ -207,7 +210,7 @@ def test_components_that_stay_are_caught(
         return target, max(number, len(state.stats))
 
     monkeypatch.setattr(MoveOfComponents, "__call__", law_kept)
-    assert p_value(MOVES["collapsed"], rng) < LEVEL
+    assert p_value(MOVES[name], rng) < LEVEL
 
 
 # --- forward draws, and no data -----------------------------------------------------------
@@ -240,7 +243,7 @@ def one_step(move: Move, rng: np.random.Generator, n_obs: int = 20, n: int = 600
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("move", ["exact kernel", "collapsed"])
+@pytest.mark.parametrize("move", ["exact kernel", "collapsed", "Neal 2", "Neal 8"])
 def test_one_step_is_invariant(move: str, rng: np.random.Generator) -> None:
     assert one_step(MOVES[move], rng) > LEVEL
 
@@ -258,7 +261,7 @@ def test_step_given_the_wrong_rows_is_caught(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("move", ["collapsed", "over-relaxed slice"])
+@pytest.mark.parametrize("move", ["collapsed", "over-relaxed slice", "Neal 2", "Neal 8"])
 def test_prior_is_recovered_without_data(move: str, rng: np.random.Generator) -> None:
     declare, prior = PRIORS["Poisson"]
     n_obs, n_chains, n_draws = 12, 20, 150

@@ -19,9 +19,13 @@ from pymc_dpsplit.moves.partition_law import PartitionLaw, dirichlet_process
 from pymc_dpsplit.moves.split_merge.anchored import anchored_attempt
 from pymc_dpsplit.moves.split_merge.informed import informed_attempt
 from pymc_dpsplit.moves.sweep.assignment import slice_bounds_of, slice_sweep
+from pymc_dpsplit.samplers.jain_neal import jain_neal_attempt
+from pymc_dpsplit.samplers.neal2 import iterate_neal2
+from pymc_dpsplit.samplers.neal8 import auxiliary_sweep
+from pymc_dpsplit.samplers.sams import sams_attempt
 from tests.support.controls import assign
 from tests.support.families import component_of, dataset_of, target_of, twin_of
-from tests.support.moves import MOVES, Move, sweep
+from tests.support.moves import MOVES, PUBLISHED_FOR_EVERY_LAW, Move, sweep
 from tests.support.partition_laws import LAWS, posterior_under
 from tests.support.partitions import (
     coclustering,
@@ -51,6 +55,7 @@ _MOVES = (
     "informed",
     "partial scan",
     "exact kernel",
+    *PUBLISHED_FOR_EVERY_LAW,
 )
 # Exact starts among the draws of a chain, see `test_enumeration`.
 _STARTS = {"informed": 10}
@@ -92,7 +97,7 @@ def test_move_keeps_the_posterior(move: str, name: str, rng: np.random.Generator
 
 
 @pytest.mark.parametrize("name", ["Pitman-Yor", "finite"])
-@pytest.mark.parametrize("move", ["exact kernel", "threaded sweep", "pruned slice"])
+@pytest.mark.parametrize("move", ["exact kernel", "threaded sweep", "pruned slice", "Neal 2"])
 def test_move_keeps_the_posterior_of_vectors(
     move: str, name: str, rng: np.random.Generator
 ) -> None:
@@ -139,7 +144,7 @@ def one_step(
 
 
 @pytest.mark.parametrize("name", _LAWS)
-@pytest.mark.parametrize("move", ["exact kernel", "collapsed"])
+@pytest.mark.parametrize("move", ["exact kernel", "collapsed", *PUBLISHED_FOR_EVERY_LAW])
 def test_one_step_is_invariant(move: str, name: str, rng: np.random.Generator) -> None:
     assert one_step(MOVES[move], LAWS[name][0], rng) > LEVEL
 
@@ -180,12 +185,21 @@ def _tail_of_a_dirichlet_process(target, labels, stats, rng):
     return assign(target, labels, rng, log_weights, params, slice_bounds)
 
 
+def _sweep_of_neal2(target, labels, stats, rng):
+    schedule = sampler.Schedule(1, 0.0, np.empty(0, np.int64))
+    return iterate_neal2(target, labels, stats, rng, schedule, np.zeros(4, np.int64))
+
+
 CONTROLS: dict[str, Move] = {
     "collapsed": sweep(under(collapsed_sweep, without_discount)),
     "anchored": sweep(_then(collapsed_sweep, under(anchored_attempt, without_discount))),
     "informed": sweep(_then(collapsed_sweep, under(informed_attempt, without_discount))),
     "slice": sweep(under(slice_sweep, without_discount)),
     "sticks": sweep(_tail_of_a_dirichlet_process),
+    "Jain-Neal": sweep(_then(collapsed_sweep, under(jain_neal_attempt, without_discount))),
+    "SAMS": sweep(_then(collapsed_sweep, under(sams_attempt, without_discount))),
+    "Neal 2": sweep(under(_sweep_of_neal2, without_discount)),
+    "Neal 8": sweep(under(auxiliary_sweep, without_discount)),
 }
 
 
@@ -197,6 +211,6 @@ def test_discount_left_out_is_caught(control: str, name: str, rng: np.random.Gen
 
 
 @pytest.mark.control
-@pytest.mark.parametrize("control", ["collapsed", "slice"])
+@pytest.mark.parametrize("control", ["collapsed", "slice", "Neal 2"])
 def test_discount_left_out_of_one_step_is_caught(control: str, rng: np.random.Generator) -> None:
     assert one_step(CONTROLS[control], LAWS["Pitman-Yor"][0], rng) < LEVEL

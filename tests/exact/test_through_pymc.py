@@ -74,23 +74,29 @@ def draws_of(
     return partition_index(labels), idata["posterior"]["alpha"].to_numpy()
 
 
-_RUNS = [
-    (family, n_features, kernel)
+_RUNS: list[tuple[str, int, dict[str, Any]]] = [
+    (family, n_features, {"kernel": kernel})
     for family, n_features in (("Normal", 1), ("DiagNormal", 2), ("MvNormal", 2))
     for kernel in ("exact", "collapsed")
 ]
-_RUNS += [("MvNormal", 2, "auto")]
-_RUNS += [("Normal", 1, name) for name, row in SAMPLERS.items() if row.is_exact]
-_QUICK = (("MvNormal", 2, "exact"),)
+_RUNS += [("MvNormal", 2, {"kernel": "auto"})]
+_RUNS += [("Normal", 1, {"kernel": name}) for name, row in SAMPLERS.items() if row.is_exact]
+_RUNS += [
+    ("Normal", 1, {"kernel": "chang-fisher", "repaired": True}),
+    ("Normal", 1, {"kernel": "av-parallel", "shares": (0.6, 0.3, 0.1)}),
+]
+_QUICK = (("MvNormal", 2, {"kernel": "exact"}),)
 
 
 @pytest.mark.parametrize(
-    ("family", "n_features", "kernel"), slow_unless(_QUICK.__contains__, _RUNS)
+    ("family", "n_features", "options"), slow_unless(_QUICK.__contains__, _RUNS), ids=str
 )
-def test_partition_and_alpha_are_exact(family: str, n_features: int, kernel: str) -> None:
+def test_partition_and_alpha_are_exact(
+    family: str, n_features: int, options: dict[str, Any]
+) -> None:
     rows = DATASETS["overlapping"](n_features)
     probabilities, mean, variance = exact_joint(family, n_features, rows)
-    index, alpha = draws_of(family, n_features, rows, 2500, kernel=kernel)
+    index, alpha = draws_of(family, n_features, rows, 2500, **options)
     assert partition_test(index, probabilities) > LEVEL
     assert (
         count_test(n_clusters_of(len(rows))[index], n_clusters_law(probabilities, len(rows)))

@@ -17,9 +17,12 @@ from tests.support.quick import slow_unless
 ROWS = np.random.default_rng(5).normal(size=45) + np.repeat([-7.0, 0.0, 7.0], 15)
 NORMAL = dps.Normal(0.0, 0.05, 2.0, 1.0)
 QUIET = {"progressbar": False, "quiet": True, "compute_convergence_checks": False}
-# Kernels that keep auxiliary variables from draw to draw.
-KEEPING = [name for name, row in SAMPLERS.items() if row.conjugate.keeps]
-over_keeping = pytest.mark.parametrize("kernel", KEEPING)
+# Kernels that keep auxiliary variables from draw to draw, and options with which they keep others.
+KEEPING = [(name, {}) for name, row in SAMPLERS.items() if row.conjugate.keeps]
+KEEPING += [
+    ("chang-fisher", {"repaired": True}),
+    ("av-parallel", {"shares": (0.6, 0.3, 0.1)}),
+]
 
 
 def model_of():
@@ -28,16 +31,16 @@ def model_of():
     return model
 
 
-def step_of(model, kernel):
+def step_of(model, kernel, options):
     with model, warnings.catch_warnings():
         warnings.filterwarnings("ignore", "kernel=.* is here for comparison", UserWarning)
-        return dps.DPSplitMerge(model.free_RVs, kernel=kernel, iterations=3)
+        return dps.DPSplitMerge(model.free_RVs, kernel=kernel, iterations=3, **options)
 
 
-def begun(kernel, n_steps):
+def begun(kernel, options, n_steps):
     """A model, a step with a chain begun, and the point it reached."""
     model = model_of()
-    step = step_of(model, kernel)
+    step = step_of(model, kernel, options)
     step.setup_chain(np.random.default_rng(8), 9, 20)
     return model, step, advanced(step, model.initial_point(), n_steps)
 
@@ -48,12 +51,12 @@ def advanced(step, point, n_steps):
     return point
 
 
-@pytest.mark.parametrize("kernel", slow_unless("slice".__eq__, KEEPING))
-def test_restored_and_pickled_steps_go_on_identically(kernel):
-    model, step, point = begun(kernel, 6)
+@pytest.mark.parametrize(("kernel", "options"), slow_unless(("slice", {}).__eq__, KEEPING), ids=str)
+def test_restored_and_pickled_steps_go_on_identically(kernel, options):
+    model, step, point = begun(kernel, options, 6)
     state, pickled = step.sampling_state, cloudpickle.loads(cloudpickle.dumps(step))
     assert len(state.of_clusters) == len(state.cluster_stats)
-    other, forgetful = step_of(model, kernel), step_of(model, kernel)
+    other, forgetful = (step_of(model, kernel, options) for _ in range(2))
     other.sampling_state = state
     rows, clusters = sampler.NOTHING_KEPT
     forgetful.sampling_state = replace(state, of_rows=rows, of_clusters=clusters)
@@ -67,16 +70,16 @@ def test_restored_and_pickled_steps_go_on_identically(kernel):
 
 
 @pytest.mark.slow
-@over_keeping
-def test_groups_that_lie_apart_are_found(kernel):
+@pytest.mark.parametrize(("kernel", "options"), KEEPING, ids=str)
+def test_groups_that_lie_apart_are_found(kernel, options):
     with model_of(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         idata = pm.sample(
             200, tune=300, chains=2, cores=1, random_seed=3, **QUIET,
-            dpsplit={"kernel": kernel, "keep_labels": True, "iterations": 5},
+            dpsplit={"kernel": kernel, "keep_labels": True, "iterations": 5, **options},
         )  # fmt: skip
     said = [str(found.message) for found in caught if "for comparison" in str(found.message)]
-    assert len(said) == (0 if SAMPLERS[kernel].is_exact else 1)
+    assert len(said) == (0 if SAMPLERS[kernel].is_exact_with(options) else 1)
     labels = idata["sample_stats"]["x_labels"].to_numpy()[:, -100:].reshape(-1, 45)
     together = (labels[:, :, None] == labels[:, None, :]).mean(axis=0)
     group = np.repeat([0, 1, 2], 15)

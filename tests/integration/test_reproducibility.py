@@ -11,6 +11,7 @@ import pytest
 
 import pymc_dpsplit as dps
 from pymc_dpsplit.kernels.threads import n_cores, new_pool
+from pymc_dpsplit.samplers.catalogue import SAMPLERS
 
 ROOT = Path(__file__).resolve().parents[2]
 # Strips of a sweep are 4096 observations: with so many there are three to share out.
@@ -96,6 +97,24 @@ def test_draws_do_not_depend_on_threads(n_obs, alpha):
     one, two, four = (sampled(model, dpsplit={"threads": n}) for n in (1, 2, 4))
     assert differences(one, two) == []
     assert differences(one, four) == []
+
+
+# Exact samplers of the literature, and options that make others exact.
+PUBLISHED = [(name, {}) for name, row in SAMPLERS.items() if row.is_exact]
+PUBLISHED += [
+    ("chang-fisher", {"repaired": True}),
+    ("av-parallel", {"shares": (0.6, 0.3, 0.1)}),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kernel", "options"), PUBLISHED, ids=str)
+def test_draws_of_published_samplers_do_not_depend_on_threads_and_processes(kernel, options, small):
+    given = {"kernel": kernel, **options}
+    one = sampled(small, dpsplit=given)
+    assert differences(one, sampled(small, dpsplit={**given, "threads": 2})) == []
+    assert differences(one, sampled(small, cores=2, dpsplit=given)) == []
+    assert differences(one, sampled(small, dpsplit=given, random_seed=5)) != []
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def assign(
     keys = np.uint64(slice_key), np.uint64(draw_key(rng))
     weighed = weigh(prior, log_weights, params, floor)
     order = np.argsort(log_weights) if order is None else order
-    reach = Reach(slice_bounds, order, floor, by_slice=False)
+    reach = Reach(slice_bounds, order, floor, by_slice=False, factors=None)
     assign_strips(prior, data, labels, weighed, reach, None, *keys, strip_stats, new_counter())
     totals, renumbered = total_strips(strip_stats)
     renumber(labels, renumbered, new_counter())

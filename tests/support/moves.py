@@ -113,6 +113,8 @@ PUBLISHED: dict[str, Move] = {
     "uneven processors": kernel("av-parallel", shares=(0.6, 0.3, 0.1)),
     "repaired sub-clusters": kernel("chang-fisher", repaired=True),
 }
+# Of these, the ones that take every law of the partition, not Dirichlet processes only.
+PUBLISHED_FOR_EVERY_LAW = ("Jain-Neal", "SAMS", "Neal 2", "Neal 8")
 MOVES: dict[str, Move] = {
     "slice": sweep(slice_sweep),
     "over-relaxed slice": sweep(overrelaxed_sweeps),

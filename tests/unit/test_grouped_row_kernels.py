@@ -151,6 +151,16 @@ def test_draws_do_not_depend_on_threads():
     assert all(np.array_equal(a, b) for a, b in zip(*found, strict=True))
 
 
+def test_labels_go_to_the_other_side_in_the_order_of_weights():
+    """The order of clusters by number depends on the labels, see eq. (2.8)."""
+    target, state, _ = drawn(1.2, 3.0, 5)
+    rng = np.random.default_rng(1)
+    measure = slices.GroupedMeasure(*slices.draw_grouped_measure(target, *state, rng))
+    reach = slices.reach_of_groups(target, measure)
+    assert np.all(np.diff(measure.weights[reach.order]) > 0.0)
+    assert np.all(np.diff(reach.slice_bounds[reach.order]) >= 0.0)
+
+
 # --- moves that are wrong on purpose ------------------------------------------------------
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -29,6 +29,7 @@ from pymc_dpsplit.moves.sweep.assignment import (
     new_strip_stats,
     slice_sweep,
 )
+from pymc_dpsplit.moves.sweep.group_factors import GroupFactors
 from pymc_dpsplit.moves.sweep.pruning import SMALL, Pruning, assign_pruned, plan_pruning
 from pymc_dpsplit.moves.sweep.tile_labels import Reach
 from tests.support.families import target_of
@@ -101,10 +102,13 @@ def redone(begin: Sweep, pruning: Pruning) -> tuple[np.ndarray, int]:
     return labels, n_redone
 
 
-def forced(begin: Sweep, small: float = SMALL, slack: float | None = None) -> Pruning:
-    """Pruning with some margin, whether or not it pays."""
+def forced(
+    begin: Sweep, small: float = SMALL, slack: float | None = None, bounding: Any = None
+) -> Pruning:
+    """Pruning with some margin, whether or not it pays, by bounds from other parameters or not."""
     slack = small if slack is None else slack
-    return forced_pruning(begin.target.prior, begin.params, len(begin.stats), small, slack)
+    bounding = begin.params if bounding is None else bounding
+    return forced_pruning(begin.target.prior, bounding, len(begin.stats), small, slack)
 
 
 # --- labels -------------------------------------------------------------------------------
@@ -175,6 +179,40 @@ def test_threads_change_nothing(rng: np.random.Generator) -> None:
     unpruned = sweep(slice_sweep)(full, state, np.random.default_rng(1))
     np.testing.assert_array_equal(alone.labels, unpruned.labels)
     assert np.any(alone.stats != unpruned.stats)  # added in another order: it was pruned
+
+
+# --- groups -------------------------------------------------------------------------------
+
+
+def grouped(begin: Sweep, spread_of_factors: float) -> tuple[Sweep, np.ndarray]:
+    """The same sweep with factors of four groups, and parameters with the largest of each atom."""
+    rng, n_atoms = np.random.default_rng(8), len(begin.params)
+    log_factors = spread_of_factors * rng.standard_normal((n_atoms, 4))
+    # A part of the rows is in order of groups, as those of most users are.
+    groups = np.sort(rng.integers(4, size=N_OBS))
+    groups[: N_OBS // 2] = rng.permutation(groups[: N_OBS // 2])
+    bounding = begin.params.copy()
+    bounding[:, 0] += log_factors.max(axis=1)
+    reach = begin.reach._replace(factors=GroupFactors(log_factors, groups))
+    return begin._replace(reach=reach), bounding
+
+
+@pytest.mark.parametrize("spread", [4.0, pytest.param(1.0, marks=pytest.mark.slow)])
+def test_labels_of_rows_in_groups_are_those_of_the_full_sweep(spread: float) -> None:
+    begin = begun(spread, 2)
+    in_groups, bounding = grouped(begin, 3.0)
+    labels, stats = finished(in_groups, None)
+    assert np.count_nonzero(labels != finished(begin, None)[0]) > 10
+    pruned, pruned_stats = finished(in_groups, forced(in_groups, 2.0**-8, bounding=bounding))
+    np.testing.assert_array_equal(pruned, labels)
+    np.testing.assert_allclose(pruned_stats, stats, rtol=1e-11, atol=1e-9)
+
+
+@pytest.mark.control
+def test_labels_differ_if_bounds_leave_out_factors_of_groups() -> None:
+    in_groups, _ = grouped(begun(4.0, 2), 10.0)
+    labels = finished(in_groups, None)[0]
+    assert np.any(finished(in_groups, forced(in_groups))[0] != labels)
 
 
 # --- when ---------------------------------------------------------------------------------

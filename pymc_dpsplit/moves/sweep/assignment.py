@@ -194,7 +194,7 @@ def complete_atoms(target, rng, log_weights, log_rest, params, lowest):
     )
     slice_bounds = slice_bounds_of(log_weights, floor)
     by_slice = saves_by_slice(slice_bounds, floor)
-    reach = Reach(slice_bounds, ascending(log_weights), floor, by_slice)
+    reach = Reach(slice_bounds, ascending(log_weights), floor, by_slice, None)
     return log_weights, weigh(target.prior, log_weights, params, floor), reach
 
 

@@ -13,6 +13,7 @@ from pymc_dpsplit.kernels.sharing import take_next
 from pymc_dpsplit.kernels.tiles import TILE, fill_range, new_rows, new_scratch
 from pymc_dpsplit.kernels.views import row_of
 from pymc_dpsplit.moves.sweep.all_atoms import new_masses
+from pymc_dpsplit.moves.sweep.group_factors import add_group_factors, find_groups, new_groups
 from pymc_dpsplit.moves.sweep.tile_labels import (
     choose_again,
     fill_own,
@@ -25,12 +26,13 @@ _CHUNK = 2048
 
 
 @jitted
-def _take_reachable(log_mass, reach, slices, lowest, active, taken):
+def _take_reachable(log_mass, reach, slices, lowest, groups, active, taken):
     """Copy the log masses of the atoms in reach of a tile to `taken`; return their number.
 
     The indices of these atoms are written into `active`.
     """
     slice_bounds, order, floor = reach.slice_bounds, reach.order, reach.floor
+    factors = reach.factors
     first = first_in_reach(slice_bounds, order, lowest)
     n_active = order.shape[0] - first
     for a in range(n_active):
@@ -38,6 +40,7 @@ def _take_reachable(log_mass, reach, slices, lowest, active, taken):
         for t in range(TILE):
             is_reached = slice_bounds[k] >= floor or slices[t] < slice_bounds[k]
             taken[a, t] = log_mass[k, t] if is_reached else -np.inf
+        add_group_factors(factors, k, groups, row_of(taken, a))
         active[a] = k
     return n_active
 
@@ -64,7 +67,7 @@ def assign_by_table(prior, data, labels, start, stop, table, reach, slice_key, l
     n_atoms = reach.slice_bounds.shape[0]
     own, active, position = new_rows(), np.empty(n_atoms, np.int64), np.empty(n_atoms, np.int64)
     taken = new_scratch(n_atoms).reshape(n_atoms, TILE)
-    scratch, slices = new_scratch(4), new_scratch(1)
+    scratch, slices, groups = new_scratch(4), new_scratch(1), new_groups()
     log_mass = new_masses(table, n_atoms, _CHUNK // TILE)
     for chunk in range(start, stop, _CHUNK):
         chunk_stop = min(stop, chunk + _CHUNK)
@@ -73,7 +76,8 @@ def assign_by_table(prior, data, labels, start, stop, table, reach, slice_key, l
             mass = log_mass[(first - chunk) // TILE]
             fill_range(rows, first, chunk_stop)
             lowest = fill_slices(rows, labels, reach.slice_bounds, slice_key, slices)
-            n_active = _take_reachable(mass, reach, slices, lowest, active, taken)
+            find_groups(reach.factors, rows, groups)
+            n_active = _take_reachable(mass, reach, slices, lowest, groups, active, taken)
             fill_own(rows, labels, active, n_active, position, own)
             choose_again(taken, n_active, rows, label_key, own, chosen, scratch)
             for t in range(min(TILE, chunk_stop - first)):

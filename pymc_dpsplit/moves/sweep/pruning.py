@@ -25,6 +25,7 @@ from pymc_dpsplit.kernels.mass import accumulate, count_below
 from pymc_dpsplit.kernels.rows import first_column_sum
 from pymc_dpsplit.kernels.tiles import TILE, fill_members, new_rows, new_scratch, new_tile
 from pymc_dpsplit.kernels.views import part_of, row_of
+from pymc_dpsplit.moves.sweep.group_factors import add_group_factors, find_groups, new_groups
 from pymc_dpsplit.moves.sweep.tile_labels import (
     choose_again,
     fill_active,
@@ -116,6 +117,7 @@ class Room(NamedTuple):
     active: np.ndarray
     position: np.ndarray
     own: np.ndarray
+    groups: np.ndarray
     tile: np.ndarray
     log_mass: np.ndarray
     slices: np.ndarray
@@ -136,6 +138,7 @@ def _new_room(prior, n_atoms, n_members):
         np.empty(n_atoms, np.int64),
         np.empty(n_atoms, np.int64),
         new_rows(),
+        new_groups(),
         new_tile(tile_size(prior)),
         new_scratch(n_atoms).reshape(n_atoms, TILE),
         new_scratch(1),
@@ -157,6 +160,7 @@ def _fill_kept(
     reach,
     slices,
     lowest,
+    groups,
     pruning,
     active,
     log_mass,
@@ -166,10 +170,12 @@ def _fill_kept(
 ):
     """Write the log masses of the atoms kept for a tile; return how many are kept and dropped."""
     log_small, slice_bounds, order = pruning.log_small, reach.slice_bounds, reach.order
+    factors = reach.factors
     n_near = slice_bounds.shape[0]
     while slice_bounds[n_near - 1] <= lowest:
         n_near -= 1
     fill_log_density(prior, tile, row_of(params, own), reference, scratch)
+    add_group_factors(factors, own, groups, reference)
     near = part_of(excess, 0, (n_near + 3) // 4 * 4)
     fill_excess(prior, tile, row_of(pruning.bounds, own), reference, near)
     n_kept, n_dropped = 0, 0
@@ -193,6 +199,7 @@ def _fill_kept(
                     mass,
                     scratch,
                 )
+                add_group_factors(factors, k, groups, mass)
             active[n_kept] = k
             n_kept += 1
     return n_kept, n_dropped
@@ -231,6 +238,7 @@ def _assign_group(
         fill_members(room.rows, group, first)
         load_tile(prior, data, room.rows, room.tile)
         lowest = fill_slices(room.rows, labels, reach.slice_bounds, slice_key, room.slices)
+        find_groups(reach.factors, room.rows, room.groups)
         n_kept, n_dropped = _fill_kept(
             prior,
             room.tile,
@@ -239,6 +247,7 @@ def _assign_group(
             reach,
             room.slices,
             lowest,
+            room.groups,
             pruning,
             room.active,
             room.log_mass,
@@ -295,6 +304,7 @@ def _redo(prior, data, labels, redone, params, reach, slice_key, label_key, room
         fill_members(rows, redone, first)
         load_tile(prior, data, rows, room.tile)
         lowest = fill_slices(rows, labels, reach.slice_bounds, slice_key, room.slices)
+        find_groups(reach.factors, rows, room.groups)
         n_active = fill_active(
             prior,
             room.tile,
@@ -302,6 +312,7 @@ def _redo(prior, data, labels, redone, params, reach, slice_key, label_key, room
             reach,
             room.slices,
             lowest,
+            room.groups,
             active,
             room.log_mass,
             room.scratch,

@@ -3,7 +3,7 @@
 The mass of an atom for an observation is its unnormalised probability in eq. (2.3).
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from pymc_dpsplit.kernels.mass import accumulate, count_below
 from pymc_dpsplit.kernels.random import hash_uniform
 from pymc_dpsplit.kernels.tiles import TILE
 from pymc_dpsplit.kernels.views import part_of, row_of
+from pymc_dpsplit.moves.sweep.group_factors import add_group_factors
 
 
 class Reach(NamedTuple):
@@ -29,12 +30,15 @@ class Reach(NamedTuple):
         The floor c of the slices; an atom that heavy is in reach of every observation.
     by_slice : bool
         Whether observations with similar slices share a tile, see `moves.sweep.visits`.
+    factors : GroupFactors or None
+        Factors of the masses that depend on the group of an observation; None without groups.
     """
 
     slice_bounds: np.ndarray
     order: np.ndarray
     floor: float
     by_slice: bool
+    factors: Any
 
 
 # Probability of a draw independent of the present label.  Without it, observations that two
@@ -137,7 +141,7 @@ def first_in_reach(slice_bounds, order, lowest):
 
 
 @jitted_copied
-def fill_active(prior, tile, params, reach, slices, lowest, active, log_mass, scratch):
+def fill_active(prior, tile, params, reach, slices, lowest, groups, active, log_mass, scratch):
     """Write the log masses of the atoms in reach of a tile and return their number.
 
     Parameters
@@ -150,6 +154,8 @@ def fill_active(prior, tile, params, reach, slices, lowest, active, log_mass, sc
     slices : ndarray of float64, shape (TILE,)
     lowest : float
         The smallest of `slices`.
+    groups : ndarray of int64, shape (TILE + TILE // RUN,)
+        Result of `find_groups`.
     active : ndarray of int64, shape (A,)
         Overwritten by the indices of the atoms.
     log_mass : ndarray of float64, shape (A, TILE)
@@ -162,11 +168,13 @@ def fill_active(prior, tile, params, reach, slices, lowest, active, log_mass, sc
     """
     # Not within the loop: references to arrays of a NamedTuple are counted, see `kernels.jit`.
     slice_bounds, order, floor = reach.slice_bounds, reach.order, reach.floor
+    factors = reach.factors
     first = first_in_reach(slice_bounds, order, lowest)
     n_active = order.shape[0] - first
     for a in range(n_active):
         k, mass = order[first + a], row_of(log_mass, a)
         fill_mass(prior, tile, row_of(params, k), slice_bounds[k], floor, slices, mass, scratch)
+        add_group_factors(factors, k, groups, mass)
         active[a] = k
     return n_active
 

@@ -6,6 +6,7 @@ from pymc_dpsplit.components.base import add_groups, load_tile
 from pymc_dpsplit.components.optional import begin_tile
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.tiles import TILE, new_rows, new_scratch
+from pymc_dpsplit.moves.sweep.group_factors import find_groups, new_groups
 from pymc_dpsplit.moves.sweep.tile_labels import (
     choose_again,
     fill_active,
@@ -41,7 +42,7 @@ def assign_unpruned(prior, data, labels, start, stop, params, reach, slice_key, 
     members, bounds = np.empty(_CHUNK, np.int64), np.empty(n_atoms + 1, np.int64)
     tile, log_mass = begin_tile(prior, data), new_scratch(n_atoms).reshape(n_atoms, TILE)
     scratch, slices = new_scratch(4), new_scratch(1)
-    own, position = new_rows(), np.empty(n_atoms, np.int64)
+    own, groups, position = new_rows(), new_groups(), np.empty(n_atoms, np.int64)
     by_slice, visits = reach.by_slice, new_visits(reach.by_slice)
     order = visits.members
     size = BLOCK if by_slice else _CHUNK
@@ -53,8 +54,9 @@ def assign_unpruned(prior, data, labels, start, stop, params, reach, slice_key, 
             fill_tile(rows, first, block, block_stop, by_slice, order)
             load_tile(prior, data, rows, tile)
             lowest = fill_slices(rows, labels, reach.slice_bounds, slice_key, slices)
+            find_groups(reach.factors, rows, groups)
             n_active = fill_active(
-                prior, tile, params, reach, slices, lowest, active, log_mass, scratch
+                prior, tile, params, reach, slices, lowest, groups, active, log_mass, scratch
             )
             fill_own(rows, labels, active, n_active, position, own)
             choose_again(log_mass, n_active, rows, label_key, own, chosen, scratch)
