@@ -116,7 +116,7 @@ def choose_alpha(
     References
     ----------
     .. [1] Raykov, Boukouvalas & Little (2014), Simple approximate MAP inference for Dirichlet
-       processes, arXiv 1411.0939, section 3.3 and appendix A.3; docs/method.md, eq. (12.8).
+       processes, arXiv 1411.0939, section 3.3 and appendix A.3; docs/method.md, eq. (12.6).
 
     Examples
     --------

@@ -68,7 +68,7 @@ class PartitionPredictive(NamedTuple):
         return log_weights, log_predictives(self.prior, data, self.stats)
 
     def log_density_of(self, rows: np.ndarray, how: str) -> np.ndarray:
-        """Return the log predictive density of each row, eq. (12.6) or (12.7).
+        """Return the log predictive density of each row, eq. (12.4) or (12.5).
 
         Parameters
         ----------

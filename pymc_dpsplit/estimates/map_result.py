@@ -94,7 +94,7 @@ class MapPartition:
         References
         ----------
         .. [1] Raykov, Boukouvalas & Little (2014), Simple approximate MAP inference for Dirichlet
-           processes, arXiv 1411.0939, section 3.3; docs/method.md, eqs. (12.6) and (12.7).
+           processes, arXiv 1411.0939, section 3.3; docs/method.md, eqs. (12.4) and (12.5).
 
         Examples
         --------
@@ -110,7 +110,7 @@ class MapPartition:
         return rule.log_density_of(rule.checked(new), how)
 
     def likeliest_clusters(self, new: Any) -> np.ndarray:
-        """Return the cluster that each new row joins most likely, eq. (12.7) of docs/method.md.
+        """Return the cluster that each new row joins most likely, eq. (12.5) of docs/method.md.
 
         Parameters
         ----------

@@ -20,7 +20,7 @@ NORMAL = {"mu0": 1.0, "kappa0": 0.2, "a0": 2.0, "b0": 0.5}
 
 
 def masses_of(family, rows, labels, new, law):
-    """Log terms (K + 1, M) of eq. (12.6), and the log densities without weights."""
+    """Log terms (K + 1, M) of eq. (12.4), and the log densities without weights."""
     n_clusters, total = labels.max() + 1, law.strength + len(labels)
     weights = [(labels == k).sum() - law.discount for k in range(n_clusters)]
     weights.append(law.strength + n_clusters * law.discount)
@@ -135,7 +135,7 @@ def test_rows_in_groups_are_refused():
 
 @pytest.mark.parametrize("how", ["mixture", "cluster"])
 def test_left_out_rows_are_predicted_by_the_partition_of_the_others(how):
-    """Each row left out on its own, eq. (12.8): the folds are then known."""
+    """Each row left out on its own, eq. (12.6): the folds are then known."""
     alphas = [0.1, 1.0, 1000.0]
     chosen = choose_alpha(
         declared(), candidates=alphas, how=how, n_folds=len(TWO_LUMPS), random_seed=2
