@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pymc_dpsplit.components.poisson import Poisson
     from pymc_dpsplit.components.product import Product
     from pymc_dpsplit.components.spherical_normal import SphericalNormal
+    from pymc_dpsplit.estimates.alpha_choice import choose_alpha
     from pymc_dpsplit.estimates.dp_means import dp_means, dp_means_penalty
     from pymc_dpsplit.estimates.map_partition import find_map
     from pymc_dpsplit.estimates.particle_trace import smc
@@ -103,6 +104,7 @@ __all__ = [
     "Poisson",
     "Product",
     "SphericalNormal",
+    "choose_alpha",
     "compare_samplers",
     "credible_ball",
     "density",
@@ -173,6 +175,7 @@ _MODULE_OF = {
     "Poisson": "components.poisson",
     "Product": "components.product",
     "SphericalNormal": "components.spherical_normal",
+    "choose_alpha": "estimates.alpha_choice",
     "compare_samplers": "posterior.comparison.compare_samplers",
     "credible_ball": "posterior.partitions.credible_ball",
     "density": "posterior.density.density",

@@ -32,12 +32,15 @@ class FixedMixture(NamedTuple):
     shift : ndarray of float64, shape (D,)
         Subtracted from the observations.
     target : Target
+    rows : ndarray of float64 or float32, shape (N, D), or SparseRows
+        The observations.
     """
 
     point: dict[str, np.ndarray]
     values: dict[str, np.ndarray]
     shift: np.ndarray
     target: sampler.Target
+    rows: Any
 
 
 def complete_mixture(model: Model, var_name: str | None, caller: str) -> MixtureVariables:
@@ -61,7 +64,8 @@ def complete_mixture(model: Model, var_name: str | None, caller: str) -> Mixture
             f"{grouped.name} is an HDPMixture, which {caller} does not take; sample, and use "
             "point_partition."
         )
-    if var_name is None and len(mixtures) == 1:
+    every = [*mixtures, *find_hierarchical(model)]
+    if var_name is None and mixtures and len(every) == 1:
         (var_name,) = mixtures
     topic_models = list(find_topic_models(model))
     if var_name in topic_models or (var_name is None and topic_models and not mixtures):
@@ -70,7 +74,7 @@ def complete_mixture(model: Model, var_name: str | None, caller: str) -> Mixture
             "take; sample, and read the draw of the highest log_joint with top_words."
         )
     if not isinstance(var_name, str) or var_name not in mixtures:
-        known = ", ".join(mixtures) or "none"
+        known = ", ".join(every) or "none"
         raise ValueError(f"var_name={var_name!r} is no mixture of the model; it has {known}.")
     mixture = mixtures[var_name]
     refuse_incomplete(mixture, caller)
@@ -160,4 +164,4 @@ def read_mixture(
     items, values = mixture.items, conditioning.values
     data = items.arranged(conditioning.rows)
     target = sampler.Target(items.prior(values, shift), data, conditioning.law)
-    return FixedMixture(point, values, shift, target)
+    return FixedMixture(point, values, shift, target, conditioning.rows)

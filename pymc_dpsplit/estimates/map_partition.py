@@ -9,7 +9,8 @@ import numpy as np
 from pymc.model import Model
 
 from pymc_dpsplit import sampler
-from pymc_dpsplit.components.arguments import as_floats, check_integer, generator_of
+from pymc_dpsplit.components.arguments import check_integer, generator_of
+from pymc_dpsplit.estimates.alpha_choice import checked_candidates
 from pymc_dpsplit.estimates.climbing import LawPrior, Summit, climb
 from pymc_dpsplit.estimates.fixed_mixture import (
     complete_mixture,
@@ -17,6 +18,7 @@ from pymc_dpsplit.estimates.fixed_mixture import (
     read_mixture,
 )
 from pymc_dpsplit.estimates.grouped_map import find_grouped_map
+from pymc_dpsplit.estimates.map_prediction import predictive_of_rows
 from pymc_dpsplit.estimates.map_result import MapPartition
 from pymc_dpsplit.estimates.numbering import largest_first
 from pymc_dpsplit.estimates.starts import starts_of
@@ -69,7 +71,8 @@ def find_map(
     Returns
     -------
     MapPartition
-        Of an `HDPMixture` it has two more attributes: ``gamma``, and ``group_weights`` (J, K), the
+        ``log_predictive(new)`` and ``likeliest_clusters(new)`` predict new rows.  Of an
+        `HDPMixture` it has two more attributes: ``gamma``, and ``group_weights`` (J, K), the
         expected weights of the clusters in each group.
 
     Raises
@@ -88,6 +91,8 @@ def find_map(
     ``pm.sample(dpsplit={"start_labels": found})`` starts the chains from the result.  All chains
     then start from the same partition, and R-hat does not detect a region that all of them miss.
     For inference prefer the over-dispersed starting points of the default.
+
+    `choose_alpha` chooses the concentration by cross-validation instead of by `log_joint`.
 
     Of an `HDPMixture` the partition of the rows of all groups is found.  Its density has tables,
     weights of groups and global weights summed out, eq. (16.14) of docs/method.md, and
@@ -124,7 +129,7 @@ def find_map(
         )
         _warn_if_stopped(has_settled, max_iterations)
         return found
-    candidates = None if alpha is None else _checked_candidates(alpha)
+    candidates = None if alpha is None else checked_candidates("alpha", alpha)
     mixture = complete_mixture(model, var_name, "find_map")
     problem = _problem_of(mixture, model, initvals, rng)
     problems = [problem] if candidates is None else problem.at_each(candidates)
@@ -189,6 +194,7 @@ class _Problem:
         prior, law = self.target.prior, best.law
         labels, order = largest_first(best.state.labels)
         stats = best.state.stats[order]
+        of_model = self.mixture.name, self.mixture.component, self.mixture.n_features
         return MapPartition(
             var_name=self.mixture.name,
             labels=self.mixture.items.recorded(labels),
@@ -201,17 +207,8 @@ class _Problem:
             n_iterations=len(best.path),
             log_joints=log_joints,
             discount=law.discount,
+            predictive=predictive_of_rows(*of_model, prior, stats, law),
         )
-
-
-def _checked_candidates(alpha: Any) -> np.ndarray:
-    candidates = np.atleast_1d(as_floats("alpha", alpha))
-    if candidates.ndim > 1 or not len(candidates) or not (candidates > 0).all():
-        raise ValueError(
-            f"alpha={alpha!r} is not one or several positive numbers; give the concentration, "
-            "a sequence of candidates, or leave it out."
-        )
-    return candidates
 
 
 def _problem_of(

@@ -11,6 +11,7 @@ from pymc.pytensorf import compile as compile_function
 from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState, flatten_steps
 from pymc.step_methods.state import dataclass_state
 from pymc.util import get_random_generator
+from pytensor.graph.basic import Variable
 
 from pymc_dpsplit.components.arguments import check_integer
 from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
@@ -36,7 +37,7 @@ from pymc_dpsplit.moves.franchise import factor_of_alpha, factor_of_gamma
 from pymc_dpsplit.moves.partition_law import dirichlet_process
 from pymc_dpsplit.moves.start import draw_n_start
 from pymc_dpsplit.moves.target import Target
-from pymc_dpsplit.variables.declared_models import owner_of
+from pymc_dpsplit.variables.declared_models import one_step_each, owner_of, owners_of
 from pymc_dpsplit.variables.lookup import is_owned, model_of_context
 from pymc_dpsplit.variables.ownership import dependents_of
 from pymc_dpsplit.variables.scalar_priors import move_scalars, priors_to_move
@@ -73,7 +74,7 @@ class HDPMixtureStep(BlockedStep):
     Parameters
     ----------
     vars : sequence of variables
-        All variables of one hierarchical mixture.
+        Variables of one or more hierarchical mixtures; each gets its own step.
     model : pymc.Model, optional
         By default the model of the context.
     rng : numpy.random.Generator or int, optional
@@ -119,8 +120,8 @@ class HDPMixtureStep(BlockedStep):
     Raises
     ------
     ValueError
-        If an option is out of range, the variables are not those of one hierarchical mixture, or
-        anything but Deterministics depends on them.
+        If an option is out of range, the variables are not those of whole hierarchical mixtures,
+        or anything but Deterministics depends on them.
 
     References
     ----------
@@ -143,6 +144,21 @@ class HDPMixtureStep(BlockedStep):
 
     name = "hdp"
     _state_class = HDPMixtureState
+
+    def __new__(cls, vars: Any = None, *, model: Model | None = None, **kwargs: Any) -> Any:
+        model = model_of_context(model)
+        chosen = owners_of(find_hierarchical(model), vars, model, *_KIND)
+        new = super().__new__
+        if len(chosen) == 1:
+            return new(cls, chosen[0].owned, model=model, **kwargs)
+
+        def make(owned: list[Variable], rng: Any) -> Any:
+            arguments = {**kwargs, "model": model, "rng": rng, "blocked": True}
+            step = new(cls, owned, **arguments)
+            step.__init__(owned, **arguments)
+            return step
+
+        return one_step_each(make, chosen, kwargs.get("rng"))
 
     def __init__(
         self,

@@ -76,7 +76,7 @@ def descend_by_centres(data, rows, centres, penalty, max_iterations, labels):
     centres : ndarray of float64, shape (1, D)
         Initial centre of all rows.
     penalty : float
-        Cost of a cluster, in squared distance, eq. (12.4).
+        Cost of a cluster, in squared distance, eq. (12.7).
     max_iterations : int
     labels : ndarray of int64, shape (N,)
         Overwritten.
@@ -104,7 +104,7 @@ def descend_by_centres(data, rows, centres, penalty, max_iterations, labels):
 
 @jitted
 def farthest_first(data, n_rounds):
-    """Squared distance of the farthest row from the mean and the rows selected before, eq. (12.5).
+    """Squared distance of the farthest row from the mean and the rows selected before, eq. (12.8).
 
     In each round that row is selected; the distance of the last round is returned.
 

@@ -1,9 +1,11 @@
 """Find what is declared by one measure and one variable of its rows, by the classes of both."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from pymc.model import Model
+from pymc.step_methods.compound import CompoundStep
+from pymc.util import get_random_generator
 from pytensor.graph.basic import Apply, Variable
 
 from pymc_dpsplit.variables.lookup import is_owned
@@ -63,8 +65,10 @@ def declared_in(
             yield Declared(op.target, node, measure, names, rv)
 
 
-def owner_of(found: Mapping[str, Any], vars: Any, model: Model, kind: str, declaration: str) -> Any:
-    """Return the one to which variables belong.
+def owners_of(
+    found: Mapping[str, Any], vars: Any, model: Model, kind: str, declaration: str
+) -> list[Any]:
+    """Return those to which variables belong.
 
     Parameters
     ----------
@@ -78,6 +82,34 @@ def owner_of(found: Mapping[str, Any], vars: Any, model: Model, kind: str, decla
 
     Returns
     -------
+    list
+        Values of `found`, at least one, in order of declaration.
+
+    Raises
+    ------
+    ValueError
+        If these are not all variables of one or more of them.
+    """
+    given = None if vars is None else {model.values_to_rvs.get(var, var) for var in vars}
+    chosen = [one for one in found.values() if given is None or given & set(one.owned)]
+    if not chosen or (given is not None and given != {rv for one in chosen for rv in one.owned}):
+        raise ValueError(
+            f"vars must be all variables of one {kind} or of several, of which the model has "
+            f"{len(found)}; give those of each {declaration} whole."
+        )
+    return chosen
+
+
+def owner_of(found: Mapping[str, Any], vars: Any, model: Model, kind: str, declaration: str) -> Any:
+    """Return the one to which variables belong, as `owners_of`.
+
+    Parameters
+    ----------
+    found, vars, model, kind, declaration
+        See `owners_of`.
+
+    Returns
+    -------
     object
         A value of `found`.
 
@@ -86,11 +118,31 @@ def owner_of(found: Mapping[str, Any], vars: Any, model: Model, kind: str, decla
     ValueError
         If these are not all variables of a single one.
     """
-    given = None if vars is None else {model.values_to_rvs.get(var, var) for var in vars}
-    chosen = [one for one in found.values() if given is None or given & set(one.owned)]
-    if len(chosen) != 1 or (given is not None and given != set(chosen[0].owned)):
+    chosen = owners_of(found, vars, model, kind, declaration)
+    if len(chosen) != 1:
         raise ValueError(
             f"vars must be all variables of one {kind}, of which the model has {len(found)}; "
             f"give those of one {declaration}, each its own step."
         )
     return chosen[0]
+
+
+def one_step_each(
+    make: Callable[[list[Variable], Any], Any], chosen: list[Any], rng: Any
+) -> CompoundStep:
+    """Return a step for each of several, which have generators of their own.
+
+    Parameters
+    ----------
+    make : callable
+        Of the variables of one and its generator.
+    chosen : list
+        Result of `owners_of`.
+    rng : Generator or seed, optional
+
+    Returns
+    -------
+    CompoundStep
+    """
+    rngs = get_random_generator(rng).spawn(len(chosen))
+    return CompoundStep([make(one.owned, of) for one, of in zip(chosen, rngs, strict=True)])

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pymc.sampling import mcmc
+from pymc.step_methods.compound import flatten_steps
 
 
 def register_step(step_class: type) -> None:
@@ -36,13 +37,16 @@ def steps_last(step_class: type) -> Callable[[Callable[..., Any]], Callable[...,
     callable
     """
 
+    def is_ours(step: Any) -> bool:
+        return all(isinstance(part, step_class) for part in flatten_steps(step))
+
     def ordering(instantiate: Callable[..., Any]) -> Callable[..., Any]:
         def ordered(*args: Any, **kwargs: Any) -> Any:
             steps = instantiate(*args, **kwargs)
             if not isinstance(steps, list):
                 return steps
             # Sorting is stable, so that all other steps keep their order.
-            return sorted(steps, key=lambda step: isinstance(step, step_class))
+            return sorted(steps, key=is_ours)
 
         return ordered
 

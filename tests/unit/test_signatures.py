@@ -36,6 +36,7 @@ OTHERS = {
     "HDPMixture",
     "HDPTopics",
     "MFMixture",
+    "choose_alpha",
     "compare_samplers",
     "dp_means",
     "dp_means_penalty",

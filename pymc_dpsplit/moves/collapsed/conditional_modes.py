@@ -164,3 +164,29 @@ def plug_in_parameters(prior, stats):
     for k in range(stats.shape[0]):
         mean_parameters(prior, stats[k], params[k])
     return params
+
+
+@jitted
+def log_predictives(prior, data, stats):
+    """Log predictive density of each row given the rows of each cluster, and given none.
+
+    Parameters
+    ----------
+    prior : NamedTuple
+    data : array or NamedTuple, of M rows
+    stats : ndarray of float64, shape (K, S)
+
+    Returns
+    -------
+    ndarray of float64, shape (K + 1, M)
+        The last row is that of a cluster without observations.
+    """
+    n_clusters, n_rows = stats.shape[0], data.shape[0]
+    found = np.empty((n_clusters + 1, n_rows))
+    cache = np.zeros(predictive_size(prior))
+    none = np.zeros(stats_size(prior))
+    for k in range(n_clusters + 1):
+        fill_predictive(prior, stats[k] if k < n_clusters else none, cache)
+        for i in range(n_rows):
+            found[k, i] = log_predictive(prior, data, i, cache)
+    return found

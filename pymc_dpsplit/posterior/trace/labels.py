@@ -8,6 +8,7 @@ from pymc.model import Model
 
 from pymc_dpsplit.components.arguments import generator_of
 from pymc_dpsplit.data.blocks import blocks_of, column_centres
+from pymc_dpsplit.hierarchical_model.lookup import find_hierarchical
 from pymc_dpsplit.moves.partition_law import PartitionLaw
 from pymc_dpsplit.moves.sweep.density import log_density_alone
 from pymc_dpsplit.moves.target import Target
@@ -172,8 +173,13 @@ def mixture_in(model: Model, var_name: str | None) -> MixtureVariables:
         If the model lacks the mixture, or has several and none is named.
     """
     mixtures = find_mixtures(model)
-    if var_name is None and len(mixtures) == 1:
+    grouped = list(find_hierarchical(model))
+    if var_name is None and len(mixtures) == 1 and not grouped:
         return next(iter(mixtures.values()))
+    if var_name is None and len(mixtures) + len(grouped) > 1:
+        raise ValueError(
+            f"the model has several mixtures; give var_name as one of {[*mixtures, *grouped]}."
+        )
     if hierarchical_in(model, var_name) is not None:
         raise ValueError(
             f"{var_name or 'the mixture of the model'} is an HDPMixture, of whose rows in groups "
