@@ -1,0 +1,215 @@
+"""F1 against time on a million scalars, by numbers of processors (Williamson 2013, figure 1).
+
+Processors run one after another on one thread, and each is timed alone: an iteration takes as long
+as its slowest processor, and what all wait for is the global step.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks import asynchronous_gibbs
+from benchmarks.asynchronous_gibbs import Model
+from benchmarks.held_out_curves import Curve, keep_curves
+from benchmarks.processors import MU0, SIGMA, SIGMA0, component, draw_rows, f1_of_pairs, start_of
+from benchmarks.row import Row
+from benchmarks.subject import make_target
+from benchmarks.timing import cpu_seconds
+from pymc_dpsplit import sampler
+from pymc_dpsplit.moves.collapsed.scan import collapsed_scan, log_densities_alone
+from pymc_dpsplit.moves.partition import gather_stats
+from pymc_dpsplit.moves.partition_law import dirichlet_process
+from pymc_dpsplit.samplers.av_parallel import draw_processors, local_labels
+
+SUBJECT = "processors_long"
+_N_OBS, _SEED = 1_000_000, 1
+_SETTING = "a million scalars, 50 components"
+# CPU seconds of each line, and numbers of clusters that the asynchronous sampler has.
+_BUDGET, _MOST_CLUSTERS = 100.0, 160
+_PROCESSORS = (1, 2, 4, 8)
+# Change of F1 below which a chain has converged in the paper, and the iterations it is over.
+_LEAST_CHANGE, _OVER = 0.001, 10
+
+
+class Spent(NamedTuple):
+    """CPU seconds of an iteration: of all processors, of the slowest, and of the global step."""
+
+    local: float
+    slowest: float
+    shared: float
+
+
+class Trace(NamedTuple):
+    """What a line did, iteration by iteration; the start has no time.
+
+    Attributes
+    ----------
+    f1 : list of float
+    spent : list of Spent
+    n_clusters : int
+        At the end.
+    """
+
+    f1: list[float]
+    spent: list[Spent]
+    n_clusters: int
+
+    @property
+    def elapsed(self) -> np.ndarray:
+        """Seconds that as many threads as processors would have taken, from 0 on."""
+        each = [one.slowest + one.shared for one in self.spent]
+        return np.concatenate([[0.0], np.cumsum(each)])
+
+    @property
+    def iterations_to_converge(self) -> int:
+        """The first after which F1 changed by less than 0.1 % in ten iterations; -1 if none."""
+        f1 = np.array(self.f1)
+        change = np.abs(f1[_OVER:] - f1[:-_OVER]) / f1[:-_OVER]
+        is_there = np.flatnonzero(change < _LEAST_CHANGE)
+        return int(is_there[0]) + _OVER if len(is_there) else -1
+
+
+# One iteration of a chain, the clusters after it, and what it took.
+Step = Callable[[], tuple[np.ndarray, Spent]]
+
+
+def by_processors(
+    target: sampler.Target, labels: np.ndarray, n_processors: int, rng: np.random.Generator
+) -> Step:
+    """`av-parallel`, of which every processor is timed."""
+    labels = labels.astype(np.int32)
+    stats = sampler.resume(target, labels).stats
+    shares = np.full(n_processors, 1.0 / n_processors)
+    log_alone = log_densities_alone(target.prior, target.data, np.arange(len(labels)))
+    processors = draw_processors(labels, stats, shares, rng)
+    local = target._replace(law=dirichlet_process(target.law.strength / n_processors))
+
+    def step() -> tuple[np.ndarray, Spent]:
+        nonlocal stats, processors
+        found, lives_on, seconds = np.empty_like(labels), [], []
+        for p in range(n_processors):
+
+            def sweep_of(p: int = p) -> None:
+                own, clusters, rows = local_labels(labels, processors, p)
+                if len(rows):
+                    own_stats = stats[clusters]
+                    own_stats = collapsed_scan(local, own, own_stats, rng, rows, log_alone[rows])
+                    found[rows] = len(lives_on) + own[rows]
+                    lives_on.extend([p] * len(own_stats))
+
+            seconds.append(cpu_seconds(sweep_of))
+
+        def share_out() -> None:
+            nonlocal stats, processors
+            labels[:] = found
+            stats = gather_stats(target.prior, target.data, labels, len(lives_on))
+            processors = draw_processors(labels, stats, shares, rng)
+
+        return labels, Spent(sum(seconds), max(seconds), cpu_seconds(share_out))
+
+    return step
+
+
+def asynchronous(
+    model: Model, labels: np.ndarray, n_processors: int, rng: np.random.Generator
+) -> Step:
+    """The baseline that is not exact; telling the others is its global step."""
+    given = model, labels, n_processors, _MOST_CLUSTERS, rng
+    state = asynchronous_gibbs.begin(*given)
+
+    def step() -> tuple[np.ndarray, Spent]:
+        seconds, telling = [], 0.0
+        for p in range(n_processors):
+            swept = cpu_seconds(lambda p=p: asynchronous_gibbs.sweep(model, state, p, rng))
+            seconds.append(swept)
+            telling += cpu_seconds(lambda p=p: asynchronous_gibbs.tell(state, p, rng))
+        return state.labels, Spent(sum(seconds), max(seconds), telling / n_processors)
+
+    return step
+
+
+def by_default(target: sampler.Target, labels: np.ndarray, rng: np.random.Generator) -> Step:
+    """The kernel `exact` on one thread."""
+    state = sampler.resume(target, labels)
+    schedule = sampler.Schedule(1, 1.0, np.empty(0, np.int64))
+
+    def iterate() -> None:
+        nonlocal state
+        state, _ = sampler.advance("exact", target, state, rng, schedule)
+
+    def step() -> tuple[np.ndarray, Spent]:
+        seconds = cpu_seconds(iterate)
+        return state.labels, Spent(seconds, seconds, 0.0)
+
+    return step
+
+
+def trace_of(step: Step, start: np.ndarray, truth: np.ndarray, budget: float) -> Trace:
+    """Iterate until the CPU seconds of all processors together are used up."""
+    f1, spent, labels = [f1_of_pairs(start, truth)], [], start
+    while sum(one.local + one.shared for one in spent) < budget:
+        labels, took = step()
+        spent.append(took)
+        f1.append(f1_of_pairs(labels, truth))
+    return Trace(f1, spent, len(np.unique(labels)))
+
+
+def lines_of(rows: np.ndarray, start: np.ndarray) -> Iterator[tuple[str, Step]]:
+    """Every line by name, ready to begin."""
+    target = make_target(rows, component())
+    model = Model(rows[:, 0].copy(), SIGMA, MU0, SIGMA0, 1.0)
+    for n in _PROCESSORS:
+        yield f"{n} processors", by_processors(target, start, n, np.random.default_rng(_SEED))
+    yield "default, one thread", by_default(target, start, np.random.default_rng(_SEED))
+    for n in _PROCESSORS[1:]:
+        name = f"{n} processors, asynchronous"
+        yield name, asynchronous(model, start, n, np.random.default_rng(_SEED))
+
+
+def _curve_of(name: str, trace: Trace) -> Curve:
+    seconds = [round(float(second), 3) for second in trace.elapsed]
+    f1 = [round(one, 5) for one in trace.f1]
+    return Curve(name, seconds, f1, [], trace.n_clusters, len(trace.spent))
+
+
+def _rows_of(name: str, trace: Trace) -> Iterator[Row]:
+    local, slowest, shared = (float(sum(each)) for each in zip(*trace.spent, strict=True))
+    last = trace.iterations_to_converge
+    seconds, n = trace.elapsed, len(trace.spent)
+    yield Row(
+        name=f"{name}: F1 at the end",
+        measured=trace.f1[-1],
+        note=f"from {trace.f1[0]:.3f}; K = {trace.n_clusters}; {n} iterations, "
+        f"{1e3 * (slowest + shared) / n:.0f} ms each with a thread for each processor, "
+        f"{1e3 * (local + shared) / n:.0f} ms of CPU time",
+    )
+    yield Row(
+        name=f"{name}: time until F1 changes by less than 0.1 %",
+        measured=float("nan") if last < 0 else float(seconds[last]),
+        unit="s",
+        larger_is_better=False,
+        note="" if last < 0 else f"{last} iterations; F1 = {trace.f1[last]:.3f}",
+    )
+    yield Row(
+        name=f"{name}: share of the global step",
+        measured=100.0 * shared / (slowest + shared),
+        unit="%",
+        larger_is_better=False,
+        note=f"local steps {1e3 * slowest / n:.0f} ms, global step {1e3 * shared / n:.1f} ms",
+    )
+
+
+def run() -> Iterator[Row]:
+    """Line by line on one set of data."""
+    rng = np.random.default_rng(_SEED)
+    small, _ = draw_rows(rng, 2000)
+    for _, step in lines_of(small, start_of(small, _SEED)):
+        step()  # compiled now
+    rows, truth = draw_rows(rng, _N_OBS)
+    start, curves = start_of(rows, _SEED), []
+    for name, step in lines_of(rows, start):
+        trace = trace_of(step, start, truth, _BUDGET)
+        curves.append(_curve_of(name, trace))
+        keep_curves(SUBJECT, {_SETTING: 0.0}, {_SETTING: curves})
+        yield from _rows_of(name, trace)
