@@ -5,12 +5,12 @@ as its slowest processor, and what all wait for is the global step.
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks import asynchronous_gibbs
-from benchmarks.asynchronous_gibbs import Model
+from benchmarks.asynchronous_gibbs import Model, begin, sweep, tell
 from benchmarks.held_out_curves import Curve, keep_curves
 from benchmarks.processors import MU0, SIGMA, SIGMA0, component, draw_rows, f1_of_pairs, start_of
 from benchmarks.row import Row
@@ -86,19 +86,16 @@ def by_processors(
     local = target._replace(law=dirichlet_process(target.law.strength / n_processors))
 
     def step() -> tuple[np.ndarray, Spent]:
-        nonlocal stats, processors
-        found, lives_on, seconds = np.empty_like(labels), [], []
-        for p in range(n_processors):
+        found = np.empty_like(labels)
+        lives_on: list[int] = []
 
-            def sweep_of(p: int = p) -> None:
-                own, clusters, rows = local_labels(labels, processors, p)
-                if len(rows):
-                    own_stats = stats[clusters]
-                    own_stats = collapsed_scan(local, own, own_stats, rng, rows, log_alone[rows])
-                    found[rows] = len(lives_on) + own[rows]
-                    lives_on.extend([p] * len(own_stats))
-
-            seconds.append(cpu_seconds(sweep_of))
+        def sweep_of(p: int) -> None:
+            own, clusters, rows = local_labels(labels, processors, p)
+            if len(rows):
+                given = rng, rows, log_alone[rows]
+                own_stats = collapsed_scan(local, own, stats[clusters], *given)
+                found[rows] = len(lives_on) + own[rows]
+                lives_on.extend([p] * len(own_stats))
 
         def share_out() -> None:
             nonlocal stats, processors
@@ -106,6 +103,7 @@ def by_processors(
             stats = gather_stats(target.prior, target.data, labels, len(lives_on))
             processors = draw_processors(labels, stats, shares, rng)
 
+        seconds = [cpu_seconds(partial(sweep_of, p)) for p in range(n_processors)]
         return labels, Spent(sum(seconds), max(seconds), cpu_seconds(share_out))
 
     return step
@@ -115,16 +113,14 @@ def asynchronous(
     model: Model, labels: np.ndarray, n_processors: int, rng: np.random.Generator
 ) -> Step:
     """The baseline that is not exact; telling the others is its global step."""
-    given = model, labels, n_processors, _MOST_CLUSTERS, rng
-    state = asynchronous_gibbs.begin(*given)
+    state = begin(model, labels, n_processors, _MOST_CLUSTERS, rng)
 
     def step() -> tuple[np.ndarray, Spent]:
-        seconds, telling = [], 0.0
+        sweeping, telling = [], []
         for p in range(n_processors):
-            swept = cpu_seconds(lambda p=p: asynchronous_gibbs.sweep(model, state, p, rng))
-            seconds.append(swept)
-            telling += cpu_seconds(lambda p=p: asynchronous_gibbs.tell(state, p, rng))
-        return state.labels, Spent(sum(seconds), max(seconds), telling / n_processors)
+            sweeping.append(cpu_seconds(partial(sweep, model, state, p, rng)))
+            telling.append(cpu_seconds(partial(tell, state, p, rng)))
+        return state.labels, Spent(sum(sweeping), max(sweeping), max(telling))
 
     return step
 
