@@ -58,7 +58,7 @@ def run() -> Iterator[Row]:
         for n_processors in _PROCESSORS:
             found = np.array([numbers_of(model, n_processors, s) for s in range(_CHAINS)])
             yield Row(
-                name=f"N = {n_obs}, {n_processors} processors: E[K] less that of the posterior",
+                name=f"N = {n_obs}, P = {n_processors}: E[K] less that of the posterior",
                 measured=float(found.mean() - exact.mean()),
                 note=f"standard error {np.hypot(_error(found), _error(exact)):.2g}; "
                 f"{found.mean():.2f} and {exact.mean():.2f}"

@@ -48,7 +48,8 @@ def draw_plain(subject: str, x: str, y: str, x_scale: str) -> None:
     figure, axes = _panels(len(curves), min(len(curves), _COLUMNS))
     for axis, (setting, of) in zip(axes, curves.items(), strict=False):
         for curve in of:
-            axis.plot(curve.seconds, curve.score, label=curve.name, lw=1.4)
+            style = "--" if "not exact" in curve.name else "-"
+            axis.plot(curve.seconds, curve.score, style, label=curve.name, lw=1.4)
         axis.set(xscale=x_scale, xlabel=x, ylabel=y)
         axis.set_title(setting, fontsize=10)
     _finish(figure, axes[0], subject)
@@ -58,7 +59,7 @@ DRAWN_BY: dict[str, Callable[[str], None]] = {
     "chang_fisher_synthetic": draw_gaps,
     "chang_fisher_real": draw_scores,
     "processors_long": partial(
-        draw_plain, x="seconds with a thread for each processor", y="F1", x_scale="symlog"
+        draw_plain, x="seconds with a thread for each processor", y="F1", x_scale="log"
     ),
     "marginalized": partial(
         draw_plain, x="CPU seconds", y="autocorrelation of K", x_scale="linear"
@@ -74,7 +75,7 @@ def _panels(number: int, n_columns: int) -> tuple[Any, Any]:
     """A figure and its axes in a row, those that are not needed hidden."""
     matplotlib.use("Agg")
     n_rows = -(-number // n_columns)
-    size = 11.0, 2.9 * 3 / n_columns * n_rows + 0.7
+    size = 11.0, min(2.9 * 3 / n_columns, 5.0) * n_rows + 0.7
     shape = n_rows, n_columns
     figure, axes = plt.subplots(*shape, figsize=size, squeeze=False, layout="constrained")
     for axis in axes.ravel()[number:]:

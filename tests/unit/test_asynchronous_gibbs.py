@@ -66,10 +66,10 @@ def test_each_processor_knows_its_own_observations(n_processors):
 def test_time_is_that_of_the_slowest_processor():
     trace = Trace([0.2, 0.4, 0.4], [Spent(3.0, 2.0, 0.5), Spent(3.0, 1.0, 0.5)], 7)
     assert list(trace.elapsed) == [0.0, 2.5, 4.0]
-    assert trace.iterations_to_converge == -1
+    assert trace.iterations_to_end == 1
 
 
-def test_convergence_is_that_of_ten_iterations():
-    f1 = [0.1 * n for n in range(1, 6)] + [0.5] * 12
-    trace = Trace(f1, [Spent(1.0, 1.0, 0.0)] * 16, 7)
-    assert trace.iterations_to_converge == 14
+def test_chain_is_there_when_it_does_not_leave_again():
+    spent = [Spent(1.0, 1.0, 0.0)] * 4
+    assert Trace([0.1, 0.5, 0.3, 0.498, 0.5], spent, 7).iterations_to_end == 3
+    assert Trace([0.5] * 5, spent, 7).iterations_to_end == 0
