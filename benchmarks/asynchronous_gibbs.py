@@ -93,7 +93,7 @@ def tell(state: State, processor: int, rng: np.random.Generator) -> None:
 
 
 @jitted
-def _tabulate(model, view, k, table):
+def _tabulate(model, view, k, table):  # type: ignore[no-untyped-def]
     """Write the predictive density of cluster k, times its size, as its three numbers."""
     size, sigma2 = view[k, 0], model.sigma**2
     precision = 1.0 / model.sigma0**2 + size / sigma2
@@ -104,7 +104,7 @@ def _tabulate(model, view, k, table):
 
 
 @jitted
-def _put(model, view, own, k, x, sign, table):
+def _put(model, view, own, k, x, sign, table):  # type: ignore[no-untyped-def]
     """Add an observation to a cluster, or take it out of it."""
     view[k, 0] += sign
     view[k, 1] += sign * x
@@ -114,7 +114,7 @@ def _put(model, view, own, k, x, sign, table):
 
 
 @jitted
-def _first_free(view):
+def _first_free(view):  # type: ignore[no-untyped-def]
     """Lowest number without observations, or the number of all."""
     for k in range(view.shape[0]):
         if view[k, 0] == 0.0:
@@ -123,7 +123,7 @@ def _first_free(view):
 
 
 @jitted
-def _chosen(masses, rest, fallback):
+def _chosen(masses, rest, fallback):  # type: ignore[no-untyped-def]
     """Number at which the running sum of masses passes `rest`, which rounding may prevent."""
     for k in range(masses.shape[0]):
         rest -= masses[k]
@@ -133,7 +133,7 @@ def _chosen(masses, rest, fallback):
 
 
 @jitted
-def _sweep(model, labels, members, view, own, uniforms):
+def _sweep(model, labels, members, view, own, uniforms):  # type: ignore[no-untyped-def]
     """Collapsed sweep over some observations; `view` and `own` have sizes and sums (C, 2)."""
     most = view.shape[0]
     table, masses = np.zeros((3, most)), np.empty(most)

@@ -61,9 +61,7 @@ DRAWN_BY: dict[str, Callable[[str], None]] = {
     "processors_long": partial(
         draw_plain, x="seconds with a thread for each processor", y="F1", x_scale="log"
     ),
-    "marginalized": partial(
-        draw_plain, x="CPU seconds", y="autocorrelation of K", x_scale="linear"
-    ),
+    "marginalized": partial(draw_plain, x="CPU seconds", y="autocorrelation of K", x_scale="log"),
 }
 
 

@@ -68,7 +68,7 @@ def split_counts(known: Any, new: Any, component: Any) -> Split:
 
 
 @jitted
-def _log_masses(target, stats, new, n_new):
+def _log_masses(target, stats, new, n_new):  # type: ignore[no-untyped-def]
     """Log of prior mass times predictive density of new rows in each cluster and in a new one."""
     prior, _, law = target
     n_clusters, log_total = stats.shape[0], math.log(stats[:, 0].sum() + law.strength)

@@ -21,8 +21,8 @@ _NAMES = ("galaxies", "faithful", "W2_1e3")
 _CHAINS, _BUDGET, _SCORED = 4, 3.0, 1500
 # Part of a chain that is left out, and standard deviations within which it has arrived.
 _BURN_IN, _NEAR = 0.25, 2.0
-# Lags of the autocorrelation that is kept.
-_MOST_LAGS = 400
+# Iterations in which a chain may arrive, and lags of the autocorrelation that is kept.
+_EARLY, _N_LAGS = 400, 60
 
 
 class Chains(NamedTuple):
@@ -34,6 +34,8 @@ class Chains(NamedTuple):
         Of each chain, after its burn-in.
     first_heights : list of ndarray
         Log joint in the first iterations of each chain.
+    numbers : ndarray, shape (chain, iteration)
+        Number of clusters in every iteration, after the burn-in.
     of_iteration : float
         CPU seconds.
     every : int
@@ -42,6 +44,7 @@ class Chains(NamedTuple):
 
     scores: list[Scores]
     first_heights: list[np.ndarray]
+    numbers: np.ndarray
     of_iteration: float
     every: int
 
@@ -50,9 +53,9 @@ class Chains(NamedTuple):
         return np.array([getattr(each, of) for each in self.scores])
 
     def effective(self, trace: np.ndarray) -> float:
-        """Effective draws per CPU second."""
-        seconds = trace.size * self.every * self.of_iteration
-        return float(az.ess(trace)) / seconds
+        """Effective draws per CPU second, of a trace that is scored or of the numbers."""
+        every = 1 if trace is self.numbers else self.every
+        return float(az.ess(trace)) / (trace.size * every * self.of_iteration)
 
 
 def _run_chain(
@@ -85,8 +88,9 @@ def run_chains(workload: Workload, kernel: str) -> Chains:
     first = int(_BURN_IN * n)
     every = -(-(n - first) // _SCORED)
     scores = [scores_of(workload, np.array(kept[first:n:every]), 1.0) for kept in partitions]
-    early = [scores_of(workload, np.array(kept[:_MOST_LAGS]), 1.0) for kept in partitions]
-    return Chains(scores, [each.log_joint for each in early], of_iteration, every)
+    early = [scores_of(workload, np.array(kept[:_EARLY]), 1.0).log_joint for kept in partitions]
+    numbers = np.array([[labels.max() + 1 for labels in kept[first:n]] for kept in partitions])
+    return Chains(scores, early, numbers.astype(float), of_iteration, every)
 
 
 def iterations_to_arrive(chains: Chains) -> float:
@@ -97,16 +101,17 @@ def iterations_to_arrive(chains: Chains) -> float:
     return float(np.mean([at[0] + 1 if len(at) else np.nan for at in arrived]))
 
 
-def autocorrelation(trace: np.ndarray) -> np.ndarray:
-    """Mean over chains of the autocorrelation of a trace (chain, draw), by lag."""
+def autocorrelation(trace: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Lags, and the mean over chains of the autocorrelation of a trace (chain, draw) there."""
     gaps = trace - trace.mean()
-    n, lags = trace.shape[1], min(_MOST_LAGS, trace.shape[1] // 4)
-    found = [(gaps[:, lag:] * gaps[:, : n - lag]).sum() / (n - lag) for lag in range(lags)]
-    return np.array(found) * n / max(float((gaps**2).sum()), 1e-300)
+    n, total = trace.shape[1], max(float((gaps**2).mean()), 1e-300)
+    lags = np.unique(np.geomspace(1, max(n // 4, 1), _N_LAGS).astype(int))
+    found = [(gaps[:, lag:] * gaps[:, : n - lag]).mean() / total for lag in lags]
+    return lags, np.array(found)
 
 
 def _rows_of(name: str, title: str, chains: Chains) -> Iterator[Row]:
-    k, height = chains.trace("k"), chains.trace("log_joint")
+    k, height = chains.numbers, chains.trace("log_joint")
     points = np.moveaxis(chains.trace("points"), -1, 0)
     yield Row(
         name=f"{name}, {title}: CPU time of an iteration",
@@ -120,7 +125,7 @@ def _rows_of(name: str, title: str, chains: Chains) -> Iterator[Row]:
         unit="per s",
         note=f"log joint {chains.effective(height):.3g}, density "
         f"{min(chains.effective(point) for point in points):.3g}; one in "
-        f"{k.size * chains.every / float(az.ess(k)):.1f} iterations; "
+        f"{k.size / float(az.ess(k)):.1f} iterations; "
         f"R-hat {max(float(az.rhat(each)) for each in (k, height, *points)):.3f}; "
         f"E[K] = {k.mean():.2f}",
     )
@@ -135,9 +140,9 @@ def _rows_of(name: str, title: str, chains: Chains) -> Iterator[Row]:
 
 
 def _curve_of(title: str, chains: Chains) -> Curve:
-    found = autocorrelation(chains.trace("k"))
-    seconds = np.arange(len(found)) * chains.every * chains.of_iteration
-    return Curve(title, seconds.round(7).tolist(), found.round(4).tolist(), [], 0, 0)
+    lags, found = autocorrelation(chains.numbers)
+    seconds = (lags * chains.of_iteration).round(7).tolist()
+    return Curve(title, seconds, found.round(4).tolist(), [], 0, 0)
 
 
 def run() -> Iterator[Row]:

@@ -141,7 +141,8 @@ def by_default(target: sampler.Target, labels: np.ndarray, rng: np.random.Genera
 
 def trace_of(step: Step, start: np.ndarray, truth: np.ndarray, budget: float) -> Trace:
     """Iterate until the CPU seconds of all processors together are used up."""
-    f1, spent, labels = [f1_of_pairs(start, truth)], [], start
+    f1, labels = [f1_of_pairs(start, truth)], start
+    spent: list[Spent] = []
     while sum(one.local + one.shared for one in spent) < budget:
         labels, took = step()
         spent.append(took)

@@ -37,7 +37,8 @@ def test_samples_have_clusters_of_their_own():
 
 def test_both_methods_find_clusters_of_a_sample():
     sample = crp_mixtures.draw_sample(np.random.default_rng(2), 200)
-    for fit in (crp_mixtures.gibbs(sample), crp_mixtures.map_dpm(sample)):
+    for method in ("Gibbs, from one cluster", "MAP-DPM, from random labels"):
+        fit = crp_mixtures._METHODS[method](sample)
         assert fit.nmi > 0.4
         assert fit.new_nmi > 0.4
         assert fit.nmi_max <= fit.nmi
