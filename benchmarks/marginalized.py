@@ -18,7 +18,7 @@ from pymc_dpsplit import sampler
 SUBJECT = "marginalized"
 KERNELS = {"neal2": "marginalized", "collapsed": "collapsed", "slice": "slice"}
 _NAMES = ("galaxies", "faithful", "W2_1e3")
-_CHAINS, _BUDGET, _SCORED = 4, 3.0, 1500
+_CHAINS, _BUDGET, _SCORED = 4, 3.0, 6000
 # Part of a chain that is left out, and standard deviations within which it has arrived.
 _BURN_IN, _NEAR = 0.25, 2.0
 # Iterations in which a chain may arrive, and lags of the autocorrelation that is kept.
