@@ -120,7 +120,7 @@ SUBJECTS = {
         "Tables 1, 4 and 5 of Raykov, Boukouvalas & Little (2014): 100 samples of a "
         "Dirichlet-process mixture in two dimensions with diagonal covariances, fitted with the "
         "prior and alpha they were drawn from; means over the samples. MAP-DPM is the published "
-        "algorithm (`benchmarks/map_dpm.py`), from one cluster, as the paper's algorithm 2 seems to "
+        "algorithm (`benchmarks/map_dpm.py`), from one cluster, as algorithm 2 seems to "
         "begin, and from random labels with as many clusters as there are. Gibbs is the kernel "
         "`collapsed` from one cluster, for as long as the diagnostic of Raftery & Lewis (1992) "
         "asks of the log joint density: quantile 0.025 within 0.01 with probability 0.95, which "
