@@ -32,5 +32,5 @@ def run() -> Iterator[Row]:
         given = target._replace(law=dirichlet_process(alpha)), partial(_score, workload, alpha)
         setting = f"alpha = {alpha:g}, from {n_start}"
         curves[setting] = curves_of(*given, n_start, _BUDGET)
-        keep_curves("chang_fisher_synthetic", level, curves)
+        keep_curves("chang_fisher_synthetic", dict.fromkeys(curves, level), curves)
         yield from rows_of(setting, curves[setting], level)

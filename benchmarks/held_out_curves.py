@@ -9,6 +9,7 @@ Curves are kept beside the results, for `benchmarks.figures`.
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -126,15 +127,21 @@ def curve_of(
     return Curve(line.name, seconds, scores, heights, len(chain.state.stats), chain.n_iterations)
 
 
-def curves_of(target: sampler.Target, score: Score, n_start: int, budget: float) -> list[Curve]:
+def curves_of(
+    target: sampler.Target,
+    score: Score,
+    n_start: int,
+    budget: float,
+    lines: Sequence[Line] = LINES,
+) -> list[Curve]:
     """Every kernel from the same partition into `n_start` clusters."""
     labels = sampler.start(target, np.random.default_rng(n_start), n_start).labels
-    return [curve_of(line, target, score, labels, budget) for line in LINES]
+    return [curve_of(line, target, score, labels, budget) for line in lines]
 
 
-def compile_all(target: sampler.Target) -> None:
+def compile_all(target: sampler.Target, lines: Sequence[Line] = LINES) -> None:
     """Make a few iterations of each kernel on a target of few rows."""
-    for line in LINES:
+    for line in lines:
         state, rng = sampler.start(target, np.random.default_rng(1), 3), np.random.default_rng(2)
         for iteration in (0, _GREEDY_ITERATIONS):
             state = advance(line, target, state, rng, iteration)
@@ -162,18 +169,26 @@ def rows_of(setting: str, curves: Sequence[Curve], level: float) -> Iterator[Row
         )
 
 
-def keep_curves(subject: str, level: float, curves: dict[str, list[Curve]]) -> None:
-    """Write the curves of a subject, by setting, over those of its last run."""
-    folder = FOLDER / "curves"
-    folder.mkdir(exist_ok=True, parents=True)
+def _path_of(subject: str) -> Path:
+    return FOLDER / "curves" / f"{subject}.json"
+
+
+def has_curves(subject: str) -> bool:
+    """Whether a subject has been run."""
+    return _path_of(subject).exists()
+
+
+def keep_curves(subject: str, levels: dict[str, float], curves: dict[str, list[Curve]]) -> None:
+    """Write curves and their levels, by setting, over those of the last run of the subject."""
+    path = _path_of(subject)
+    path.parent.mkdir(exist_ok=True, parents=True)
     found = {setting: [curve._asdict() for curve in of] for setting, of in curves.items()}
-    text = json.dumps({"level": level, "curves": found})
-    (folder / f"{subject}.json").write_text(text + "\n", encoding="ascii")
+    text = json.dumps({"levels": levels, "curves": found})
+    path.write_text(text + "\n", encoding="ascii")
 
 
-def read_curves(subject: str) -> tuple[float, dict[str, list[Curve]]]:
-    """Level and curves of the last run of a subject, by setting."""
-    text = (FOLDER / "curves" / f"{subject}.json").read_text(encoding="ascii")
-    read = json.loads(text)
+def read_curves(subject: str) -> tuple[dict[str, float], dict[str, list[Curve]]]:
+    """Levels and curves of the last run of a subject, by setting."""
+    read = json.loads(_path_of(subject).read_text(encoding="ascii"))
     curves = {name: [Curve(**one) for one in of] for name, of in read["curves"].items()}
-    return float(read["level"]), curves
+    return read["levels"], curves

@@ -90,11 +90,13 @@ def sample(
     kernel: str = "auto",
     prior: tuple[float, float] | None = None,
     seconds: float = np.inf,
+    **options: Any,
 ) -> Traces:
     """Run the chains one after another, alpha fixed at 1 or with a Gamma prior.
 
     With `by_partitions` the predictive density has weights and parameters integrated out, else it
     is that of the stored random measure.  A chain ends after so many CPU seconds, as by Ctrl-C.
+    Further arguments are options of the kernel.
     """
     logging.getLogger("pymc").setLevel(logging.ERROR)
     at: list[list[float]] = [[] for _ in range(CHAINS)]
@@ -103,7 +105,7 @@ def sample(
     with pm.Model():
         alpha = 1.0 if prior is None else pm.Gamma("alpha", *prior)
         dps.DPMixture("x", alpha, workload.component, observed=workload.observed)
-        step = dps.DPSplitMerge(kernel=kernel)
+        step = dps.DPSplitMerge(kernel=kernel, **options)
 
         def watch(**given: Any) -> None:
             nonlocal watching

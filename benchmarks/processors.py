@@ -16,7 +16,8 @@ from benchmarks.subject import make_target
 from benchmarks.timing import cpu_seconds
 from pymc_dpsplit import sampler
 
-_N_OBS, _N_COMPONENTS, _N_START, _SIGMA = 20_000, 50, 80, 0.1
+_N_OBS, _N_COMPONENTS, _N_START = 20_000, 50, 80
+MU0, SIGMA0, SIGMA = 5.0, 3.0, 0.1
 _SEEDS, _SECONDS = (1, 2), 2.0
 
 
@@ -43,8 +44,9 @@ class Run(NamedTuple):
 
 def f1_of_pairs(labels: np.ndarray, truth: np.ndarray) -> float:
     """Harmonic mean of precision and recall of the pairs in one cluster."""
-    table = np.zeros((labels.max() + 1, truth.max() + 1))
-    np.add.at(table, (labels, truth), 1)
+    shape = int(labels.max()) + 1, int(truth.max()) + 1
+    pairs_of = labels.astype(np.int64) * shape[1] + truth
+    table = np.bincount(pairs_of, minlength=shape[0] * shape[1]).reshape(shape)
 
     def pairs(counts: np.ndarray) -> float:
         return float((counts * (counts - 1.0) / 2.0).sum())
@@ -52,15 +54,31 @@ def f1_of_pairs(labels: np.ndarray, truth: np.ndarray) -> float:
     return 2.0 * pairs(table) / (pairs(table.sum(0)) + pairs(table.sum(1)))
 
 
+def draw_rows(rng: np.random.Generator, n_obs: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows (N, 1) of the paper's mixture, and the components they are from."""
+    truth = rng.integers(_N_COMPONENTS, size=n_obs)
+    rows = rng.uniform(0.0, 10.0, _N_COMPONENTS)[truth] + SIGMA * rng.standard_normal(n_obs)
+    return rows[:, None], truth
+
+
+def component() -> dps.NormalKnownSigma:
+    """The family of the clusters, whose standard deviation is known."""
+    return dps.NormalKnownSigma(mu0=MU0, sigma0=SIGMA0, sigma=SIGMA)
+
+
+def start_of(rows: np.ndarray, seed: int) -> np.ndarray:
+    """Clusters (N,) of k-means, which knows 20,000 of the rows."""
+    means = KMeans(_N_START, n_init=1, random_state=seed).fit(rows[:_N_OBS])
+    labels: np.ndarray = np.unique(means.predict(rows), return_inverse=True)[1]
+    return labels
+
+
 def run_of(kernel: str, n_processors: int, seed: int) -> Run:
     """Sample for some CPU seconds, from the clusters of k-means."""
     rng = np.random.default_rng(seed)
-    truth = rng.integers(_N_COMPONENTS, size=_N_OBS)
-    rows = rng.uniform(0.0, 10.0, _N_COMPONENTS)[truth] + _SIGMA * rng.standard_normal(_N_OBS)
-    rows = rows[:, None]
-    target = make_target(rows, dps.NormalKnownSigma(mu0=5.0, sigma0=3.0, sigma=_SIGMA))
-    start = KMeans(_N_START, n_init=1, random_state=seed).fit_predict(rows)
-    state = sampler.resume(target, np.unique(start, return_inverse=True)[1])
+    rows, truth = draw_rows(rng, _N_OBS)
+    target = make_target(rows, component())
+    state = sampler.resume(target, start_of(rows, seed))
     schedule = sampler.Schedule(1, 1.0, np.empty(0, np.int64))
     if n_processors:
         settings = sampler.SAMPLERS[kernel].settings({"processors": n_processors})
