@@ -5,6 +5,7 @@ import numpy as np
 from pymc_dpsplit.components.nonconjugate.compiled_prior import empty_pool
 from pymc_dpsplit.hierarchical.kept_parameters import move_parameters_and_clusters
 from pymc_dpsplit.hierarchical.parameters import keeps_parameters
+from pymc_dpsplit.hierarchical.processors import scan_on_processors
 from pymc_dpsplit.hierarchical.scan import scan_rows
 from pymc_dpsplit.hierarchical.slices import sweep_groups
 from pymc_dpsplit.hierarchical.split_merge import attempt_split_or_merge
@@ -80,6 +81,7 @@ def advance_groups(
     n_iterations: int,
     n_attempts: int,
     threads: int | None = None,
+    n_processors: int = 0,
 ) -> tuple[GroupedState, np.ndarray, np.ndarray]:
     """Run the iterations of one draw, and draw the tables given its labels.
 
@@ -97,6 +99,8 @@ def advance_groups(
         Splits and merges attempted in each iteration.
     threads : int, optional
         Of a sweep by slices; None for a collapsed scan, which needs a conjugate family.
+    n_processors : int
+        Of a scan on processors; 0 for one without.
 
     Returns
     -------
@@ -118,7 +122,7 @@ def advance_groups(
                 target, *state[:3], rng, n_attempts, acceptance_counts
             )
             state = state._replace(stats=stats, weights=weights)
-        elif threads is None:
+        elif threads is None and n_processors == 0:
             changed = iterate_groups(target, *state, rng, n_attempts, acceptance_counts)
             state = GroupedState(state.labels, *changed)
         else:
@@ -126,7 +130,11 @@ def advance_groups(
                 target, *state[:3], rng, n_attempts, acceptance_counts
             )
             state = state._replace(stats=stats, weights=weights)
-            state = sweep_groups(target, state, rng, threads)
+            if threads is None:
+                changed = scan_on_processors(target, *state, rng, n_processors)
+                state = GroupedState(state.labels, *changed)
+            else:
+                state = sweep_groups(target, state, rng, threads)
         tables = draw_tables(target, state.labels, state.weights, rng)
         if left:
             state = redraw_weights(target, state, tables, rng)

@@ -133,18 +133,19 @@ def _break_stick(law, shares, p, rng):
 
 
 @jitted
-def _visit_some(target, labels, rng, log_alone, first, positions, shares):
-    """Redraw the labels from row `first` on while there is room; return how far it came."""
+def _visit_some(target, labels, rng, rows, log_alone, first, positions, shares):
+    """Redraw labels from place `first` of `rows` on while there is room; return how far it came."""
     prior, data, law = target.of_rows
     counts, capacity = positions.counts, positions.log_sizes.shape[0]
-    i = first
-    while i < labels.shape[0] and counts[0] < capacity:
+    at = first
+    while at < rows.shape[0] and counts[0] < capacity:
+        i = rows[at]
         origin = positions.position_of[labels[i]]
         if positions.clusters.sizes[origin] == 1.0:
             log_weight = math.log(shares.weights[origin])
             shares.log_rest[0] = log_sum_of_two(shares.log_rest[0], log_weight)
             shares.weights[origin] = 0.0
-        goal = _draw_position(target, labels, i, log_alone[i], positions, shares, rng)
+        goal = _draw_position(target, labels, i, log_alone[at], positions, shares, rng)
         if goal == counts[0]:
             goal = open_position(positions)
             _break_stick(law, shares, goal, rng)
@@ -155,8 +156,44 @@ def _visit_some(target, labels, rng, log_alone, first, positions, shares):
             shares.counts[group, origin] -= 1
             shares.counts[group, goal] += 1
             move_between(prior, data, labels, i, law, positions, origin, goal)
-        i += 1
-    return i
+        at += 1
+    return at
+
+
+@jitted
+def scan_some_rows(target, labels, stats, weights, log_rest, rng, rows, log_alone):
+    """Redraw the labels of some rows in turn, see `scan_rows`.
+
+    Parameters
+    ----------
+    target : GroupedTarget
+    labels : ndarray of int32, shape (N,)
+        Changed; -1 for a row of none of the clusters, which stays.
+    stats : ndarray of float64, shape (K, S)
+    weights : ndarray of float64, shape (K,)
+    log_rest : float
+    rng : numpy.random.Generator
+    rows : ndarray of int64, shape (M,)
+    log_alone : ndarray of float64, shape (M,)
+        Their log prior predictive densities.
+
+    Returns
+    -------
+    weights : ndarray of float64, shape (K',)
+        Of the clusters, which are numbered anew.
+    log_rest : float
+    """
+    prior, _, law = target.of_rows
+    positions = place_clusters(prior, law, labels, stats)
+    shares = _place_shares(target, positions, labels, weights, log_rest)
+    at = _visit_some(target, labels, rng, rows, log_alone, 0, positions, shares)
+    while at < rows.shape[0]:
+        positions, shares = with_more_room(prior, positions), _widened(shares)
+        at = _visit_some(target, labels, rng, rows, log_alone, at, positions, shares)
+    sizes = positions.clusters.sizes[: positions.counts[0]]
+    kept = shares.weights[: positions.counts[0]][sizes > 0.0]
+    renumber(labels, positions)
+    return kept, shares.log_rest[0]
 
 
 @jitted
@@ -180,15 +217,10 @@ def scan_rows(target, labels, stats, weights, log_rest, rng):
         Those of clusters that keep a row are as they were.
     log_rest : float
     """
-    prior, data, law = target.of_rows
-    log_alone = log_densities_alone(prior, data, np.arange(labels.shape[0]))
-    positions = place_clusters(prior, law, labels, stats)
-    shares = _place_shares(target, positions, labels, weights, log_rest)
-    i = _visit_some(target, labels, rng, log_alone, 0, positions, shares)
-    while i < labels.shape[0]:
-        positions, shares = with_more_room(prior, positions), _widened(shares)
-        i = _visit_some(target, labels, rng, log_alone, i, positions, shares)
-    sizes = positions.clusters.sizes[: positions.counts[0]]
-    kept = shares.weights[: positions.counts[0]][sizes > 0.0]
-    n_clusters = renumber(labels, positions).shape[0]
-    return gather_stats(prior, data, labels, n_clusters), kept, shares.log_rest[0]
+    prior, data, _ = target.of_rows
+    everyone = np.arange(labels.shape[0])
+    log_alone = log_densities_alone(prior, data, everyone)
+    kept, log_rest = scan_some_rows(
+        target, labels, stats, weights, log_rest, rng, everyone, log_alone
+    )
+    return gather_stats(prior, data, labels, kept.shape[0]), kept, log_rest

@@ -106,7 +106,7 @@ def with_statistics(target: GroupedTarget, state: GroupedState) -> GroupedState:
 
 @jitted
 def count_groups(target, labels, n_clusters):
-    """Count the rows of each group in each cluster.
+    """Count the rows of each group in each cluster; a row with label -1 does not count.
 
     Parameters
     ----------
@@ -120,5 +120,6 @@ def count_groups(target, labels, n_clusters):
     """
     counts = np.zeros((target.sizes.shape[0], n_clusters), np.int64)
     for i in range(labels.shape[0]):
-        counts[target.group_of_row[i], labels[i]] += 1
+        if labels[i] >= 0:
+            counts[target.group_of_row[i], labels[i]] += 1
     return counts

@@ -79,6 +79,7 @@ class LatentUpdate:
         point: dict[str, np.ndarray],
         n_attempts: int,
         threads: int | None,
+        n_processors: int,
         rng: np.random.Generator,
     ) -> tuple[Advanced, dict[str, np.ndarray]]:
         """Move labels and rows together, each time followed by an iteration.
@@ -93,7 +94,7 @@ class LatentUpdate:
             That of the prior of the target.
         point : dict
             Not modified.
-        n_attempts, threads
+        n_attempts, threads, n_processors
             See `advance_groups`.
         rng : numpy.random.Generator
 
@@ -114,7 +115,9 @@ class LatentUpdate:
             target, state, present, n_accepted = exchange_rows(
                 self._component, values, shift, target, state, present, log_likelihood, rng
             )
-            state, tables, more = advance_groups(target, state, rng, 1, n_attempts, threads)
+            state, tables, more = advance_groups(
+                target, state, rng, 1, n_attempts, threads, n_processors
+            )
             counts, total = counts + more, total + n_accepted
         point = {**point, self._name: present.rows.reshape(point[self._name].shape)}
         return Advanced(target, state, tables, counts, total), point

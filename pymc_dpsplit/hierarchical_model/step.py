@@ -29,7 +29,7 @@ from pymc_dpsplit.hierarchical.tables import redraw_weights
 from pymc_dpsplit.hierarchical_model.continuation import LastDraws, continued_state
 from pymc_dpsplit.hierarchical_model.draw_statistics import stats_of, stats_types
 from pymc_dpsplit.hierarchical_model.groups import refuse_changed_groups
-from pymc_dpsplit.hierarchical_model.kernel_choice import AUTO, by_slices, refuse_many_clusters
+from pymc_dpsplit.hierarchical_model.kernel_choice import AUTO, refuse_many_clusters, visits_of
 from pymc_dpsplit.hierarchical_model.latent_update import Advanced, LatentUpdate, started_from
 from pymc_dpsplit.hierarchical_model.lookup import HierarchicalVariables, find_hierarchical
 from pymc_dpsplit.hierarchical_model.missing import completed, update_incomplete
@@ -93,9 +93,12 @@ class HDPMixtureStep(BlockedStep):
         How rows are visited: ``"collapsed"``, one by one, with weights of groups and parameters
         integrated out; ``"slices"``, independently given these, by `threads`; or ``"auto"``, the
         first up to 20,000 rows and the second beyond, and for a `Component`, whose parameters
-        cannot be integrated out.  Both are exact.
+        cannot be integrated out.  ``"av-parallel"`` is that of Williamson, Dubey & Xing (2013), one
+        by one among the clusters of a processor, for comparison.  All are exact.
     threads : int
         Number of threads of a sweep by slices; draws do not depend on it.
+    processors : int, optional
+        Number of processors of ``kernel="av-parallel"``, by default 4.  They run one after another.
     start_clusters : int, optional
         Number of clusters to start from.  By default each chain draws it log-uniformly from 1 to
         min(50, N), so that chains start over-dispersed.
@@ -173,6 +176,7 @@ class HDPMixtureStep(BlockedStep):
         attempts: int = 5,
         kernel: str = AUTO,
         threads: int = 1,
+        processors: int | None = None,
         start_clusters: int | None = None,
         exchanges: int = 10,
         keep_labels: bool | None = None,
@@ -205,7 +209,8 @@ class HDPMixtureStep(BlockedStep):
         self._target_at(point)
         n_rows = len(self.mixture.groups.group_of_row)
         keeps = isinstance(self.mixture.component, NonconjugateFamily)
-        self.threads = threads if by_slices(kernel, n_rows, keeps) else None
+        visits = visits_of(kernel, n_rows, keeps, threads, processors)
+        self.threads, self.n_processors = visits
         if keep_labels is None:
             keep_labels = not self.mixture.is_latent and 4 * n_rows <= _BYTES_PER_DRAW
         self.keep_labels = keep_labels
@@ -280,7 +285,7 @@ class HDPMixtureStep(BlockedStep):
         state = self._state(target, point)
         if self.mixture.unobserved is not None:
             target, state, point = self._with_drawn_entries(target, values, state, point)
-        work = self.attempts, self.threads
+        work = self.attempts, self.threads, self.n_processors
         advanced = advance_groups(target, state, self.rng, self.iterations, *work)
         (_, state, tables, counts, n_exchanged), point = self._exchanged(
             Advanced(target, *advanced), values, point
@@ -312,7 +317,7 @@ class HDPMixtureStep(BlockedStep):
         """Move latent rows together with their labels."""
         if self._latent is None:
             return advanced, point
-        work = self.attempts, self.threads
+        work = self.attempts, self.threads, self.n_processors
         advanced, point = self._latent.exchanged(
             advanced, values, self._shift, point, *work, self.rng
         )

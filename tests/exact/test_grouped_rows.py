@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from pymc_dpsplit.hierarchical import iteration, processors
 from pymc_dpsplit.hierarchical.iteration import advance_groups
 from pymc_dpsplit.hierarchical.state import GroupedState, GroupedTarget, resume_groups
 from pymc_dpsplit.hierarchical.summaries import log_joint, summary_of
 from pymc_dpsplit.hierarchical.tables import redraw_weights
-from pymc_dpsplit.kernels.jit import COMPILES
+from pymc_dpsplit.kernels.jit import COMPILES, jitted
 from pymc_dpsplit.moves.franchise import factor_of_alpha, factor_of_gamma
 from pymc_dpsplit.moves.partition_law import dirichlet_process
 from pymc_dpsplit.moves.slice import slice_draw
@@ -19,6 +20,7 @@ from tests.reference.franchise import seat_franchise
 from tests.support.corpora import p_value_of
 from tests.support.families import component_of, target_of, twin_of
 from tests.support.grouped_rows import CASES, MOVES, run_grouped, truth_of_rows
+from tests.support.kernels import with_another
 from tests.support.quick import slow_unless
 from tests.support.statistics import LEVEL, two_sample_test
 
@@ -36,6 +38,18 @@ QUICK = ("Poisson", "2202", "all")
 def test_posterior_of_six_rows(family, case, move):
     draws = run_grouped(family, CASES[case], move, SHAPE, 20261123)
     assert p_value_of(draws, truth_of_rows(family, CASES[case])) > LEVEL
+
+
+@pytest.mark.slow
+@pytest.mark.control
+@pytest.mark.compiled
+def test_processors_with_the_whole_gamma_are_caught(monkeypatch):
+    """New clusters take shares Beta(1, gamma) in place of Beta(1, gamma / P)."""
+    stand_in = jitted(lambda target, n_processors: target)
+    broken = with_another(processors.scan_on_processors, "target_on", stand_in)
+    monkeypatch.setattr(iteration, "scan_on_processors", broken)
+    draws = run_grouped("Normal", CASES["2202"], "processors", SHAPE, 20261123)
+    assert p_value_of(draws, truth_of_rows("Normal", CASES["2202"])) < LEVEL
 
 
 # --- one draw from exact starts -----------------------------------------------------------

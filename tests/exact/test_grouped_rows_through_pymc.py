@@ -71,6 +71,11 @@ def test_variables_and_sizes_have_their_posterior_by_slices():
 
 
 @pytest.mark.slow
+def test_variables_and_sizes_have_their_posterior_on_processors():
+    assert sampled_p_value(1500, False, "av-parallel") > LEVEL
+
+
+@pytest.mark.slow
 @pytest.mark.control
 def test_step_that_forgets_the_sizes_of_groups_is_caught(monkeypatch):
     def without_sizes(sizes, n_tables):

@@ -442,6 +442,22 @@ def test_many_rows_are_visited_by_slices():
         assert dps.HDPMixtureStep(kernel="collapsed").threads is None
 
 
+def test_clusters_live_on_processors():
+    model = declared()
+    options = {"kernel": "av-parallel", "attempts": 0, "keep_labels": True}
+    with model:
+        assert dps.HDPMixtureStep(kernel="av-parallel").n_processors == 4
+        steps = [dps.HDPMixtureStep(**options, processors=p, rng=1) for p in (1, 3)]
+        for step in steps:
+            step.setup_chain(np.random.default_rng(1), 0, 2)
+            point, (found,) = step.step(model.initial_point())
+            assert len(np.unique(found["x_labels"])) == point["x_n_clusters"]
+        with pytest.raises(ValueError, match="processors=0 is out of range"):
+            dps.HDPMixtureStep(kernel="av-parallel", processors=0)
+        with pytest.raises(ValueError, match="processors=2 is an option of kernel='av-parallel'"):
+            dps.HDPMixtureStep(processors=2)
+
+
 def test_prior_of_the_measure_is_drawn():
     model = declared(alpha=2.0, gamma=1.5)
     with model:

@@ -86,12 +86,24 @@ def all_moves_by_slices(target: GroupedTarget, state: GroupedState, rng: np.rand
     return advance_groups(target, state, rng, 2, 1, threads=1)[:2]
 
 
+def processors_alone(target: GroupedTarget, state: GroupedState, rng: np.random.Generator):
+    """One scan on three processors; the state, and its tables."""
+    return advance_groups(target, state, rng, 1, 0, n_processors=3)[:2]
+
+
+def processors_with_attempts(target: GroupedTarget, state: GroupedState, rng: np.random.Generator):
+    """Two iterations on two processors, each with an attempt."""
+    return advance_groups(target, state, rng, 2, 1, n_processors=2)[:2]
+
+
 MOVES = {
     "scan": scan_alone,
     "attempts": attempts_alone,
     "all": all_moves,
     "slices": slices_alone,
     "all by slices": all_moves_by_slices,
+    "processors": processors_alone,
+    "all on processors": processors_with_attempts,
 }
 
 

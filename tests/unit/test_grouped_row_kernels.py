@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import gammaln
 
-from pymc_dpsplit.hierarchical import slices, split_merge, tables
+from pymc_dpsplit.hierarchical import processors, slices, split_merge, tables
 from pymc_dpsplit.hierarchical.iteration import advance_groups
 from pymc_dpsplit.hierarchical.split_merge import Division, log_split_ratio
 from pymc_dpsplit.hierarchical.state import (
@@ -197,7 +197,11 @@ def _no_sticks(rng, law, log_rest, log_floor):
     return np.empty(0), log_rest
 
 
-SPLIT, SCAN, SLICES = "attempts", "scan", "slices"
+def _whole_rest(rng, log_rest, gamma, n_processors):
+    return np.full(n_processors, log_rest)
+
+
+SPLIT, SCAN, SLICES, PROCESSORS = "attempts", "scan", "slices", "processors"
 BROKEN = {
     "one table for each group and cluster": (SCAN, tables, "draw_n_tables", _one_table_for_each),
     "as many tables as rows": (SCAN, tables, "draw_n_tables", _as_many_tables_as_rows),
@@ -212,18 +216,24 @@ BROKEN = {
     "slices without their density": (SLICES, slices, "log_factor_of", _gamma_alone),
     "no weights of groups": (SLICES, slices, "log_factor_of", _no_weights_of_groups),
     "slices without new clusters": (SLICES, slices, "break_global_remainder", _no_sticks),
+    "the whole remainder for each processor": (
+        PROCESSORS,
+        processors,
+        "divide_rest",
+        _whole_rest,
+    ),
 }
 ALWAYS = {"weights at their mean"}  # called from Python
 FAMILY, LENGTH = "Poisson", 200
 
 
 def p_value(move: str) -> float:
-    # Clusters of small weight show what slices do.
-    case = CASES["42" if move == SLICES else "33"]
+    # Clusters of small weight show what slices do, and a large gamma what processors do.
+    case = CASES["42" if move in (SLICES, PROCESSORS) else "33"]
     return p_value_of(run_grouped(FAMILY, case, move, (8, LENGTH), 7), truth_of_rows(FAMILY, case))
 
 
-@pytest.mark.parametrize("move", [SCAN, SPLIT, SLICES])
+@pytest.mark.parametrize("move", [SCAN, SPLIT, SLICES, PROCESSORS])
 def test_correct_move_passes(move):
     assert p_value(move) > LEVEL
 
