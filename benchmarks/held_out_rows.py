@@ -4,7 +4,6 @@
 sampling, and takes sparse counts too.
 """
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,15 +11,9 @@ from scipy.special import logsumexp
 
 from benchmarks.subject import make_sparse_target, make_target
 from pymc_dpsplit import sampler
-from pymc_dpsplit.components.base import (
-    fill_predictive,
-    log_predictive,
-    predictive_size,
-    stats_size,
-)
 from pymc_dpsplit.components.sparse_counts import rows_of_sparse
 from pymc_dpsplit.data.fixed_rows import read_only
-from pymc_dpsplit.kernels.jit import jitted
+from pymc_dpsplit.moves.collapsed.conditional_modes import log_predictives
 
 _SEED = 20260
 
@@ -67,21 +60,6 @@ def split_counts(known: Any, new: Any, component: Any) -> Split:
     return Split(target, small, plain, float(new.sum()))
 
 
-@jitted
-def _log_masses(target, stats, new, n_new):  # type: ignore[no-untyped-def]
-    """Log of prior mass times predictive density of new rows in each cluster and in a new one."""
-    prior, _, law = target
-    n_clusters, log_total = stats.shape[0], math.log(stats[:, 0].sum() + law.strength)
-    cache, masses = np.empty(predictive_size(prior)), np.empty((n_new, n_clusters + 1))
-    for k in range(n_clusters + 1):
-        is_new = k == n_clusters
-        fill_predictive(prior, np.zeros(stats_size(prior)) if is_new else stats[k], cache)
-        log_prior = math.log(law.strength if is_new else stats[k, 0]) - log_total
-        for i in range(n_new):
-            masses[i, k] = log_prior + log_predictive(prior, new, i, cache)
-    return masses
-
-
 def log_masses(target: sampler.Target, state: sampler.ChainState, new: Any) -> np.ndarray:
     """Log of prior mass times predictive density, weights and parameters integrated out.
 
@@ -99,8 +77,9 @@ def log_masses(target: sampler.Target, state: sampler.ChainState, new: Any) -> n
     ndarray, shape (n_new, K + 1)
         Last a new cluster.
     """
-    found: np.ndarray = _log_masses(target, state.stats, new, new.shape[0])
-    return found
+    masses = np.append(state.stats[:, 0], target.law.strength)
+    found: np.ndarray = log_predictives(target.prior, new, state.stats).T
+    return found + np.log(masses / masses.sum())
 
 
 def score_of(split: Split, target: sampler.Target, state: sampler.ChainState) -> float:

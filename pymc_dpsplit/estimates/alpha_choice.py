@@ -12,7 +12,7 @@ from pymc_dpsplit import sampler
 from pymc_dpsplit.components.arguments import as_floats, check_integer, generator_of
 from pymc_dpsplit.estimates.climbing import Summit, climb
 from pymc_dpsplit.estimates.fixed_mixture import FixedMixture, complete_mixture, read_mixture
-from pymc_dpsplit.estimates.map_prediction import CLUSTER, MIXTURE, predictive_of_rows
+from pymc_dpsplit.estimates.map_prediction import MIXTURE, check_how, predictive_of_rows
 from pymc_dpsplit.estimates.starts import starts_of
 from pymc_dpsplit.variables import MixtureVariables, model_of_context
 
@@ -135,8 +135,7 @@ def choose_alpha(
     check_integer("max_iterations", max_iterations, 1)
     check_integer("n_folds", n_folds, 2)
     alphas = checked_candidates("candidates", candidates)
-    if how not in (MIXTURE, CLUSTER):
-        raise ValueError(f"how={how!r} is no way to predict; give '{MIXTURE}' or '{CLUSTER}'.")
+    check_how(how)
     mixture = complete_mixture(model, var_name, "choose_alpha")
     read = _read(mixture, model, initvals, int(rng.integers(2**31)), n_folds)
     folds = list(_folds(len(read.rows), n_folds, rng))

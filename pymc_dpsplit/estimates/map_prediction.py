@@ -20,6 +20,12 @@ from pymc_dpsplit.moves.partition_law import (
 MIXTURE, CLUSTER = "mixture", "cluster"
 
 
+def check_how(how: str) -> None:
+    """Raise ValueError unless `how` is a way to predict."""
+    if how not in (MIXTURE, CLUSTER):
+        raise ValueError(f"how={how!r} is no way to predict; give '{MIXTURE}' or '{CLUSTER}'.")
+
+
 class PartitionPredictive(NamedTuple):
     """What the prediction of new rows needs of a partition.
 
@@ -79,8 +85,7 @@ class PartitionPredictive(NamedTuple):
         -------
         ndarray of float64, shape (M,)
         """
-        if how not in (MIXTURE, CLUSTER):
-            raise ValueError(f"how={how!r} is no way to predict; give '{MIXTURE}' or '{CLUSTER}'.")
+        check_how(how)
         log_weights, log_densities = self.log_masses(rows)
         masses = log_weights[:, None] + log_densities
         if how == MIXTURE:

@@ -72,12 +72,9 @@ def scan_on_processors(target, labels, stats, weights, log_rest, rng, n_processo
         own, clusters, rows = local_labels(labels, processors, p)
         rest = rests[p]
         if rows.shape[0] > 0:
-            own_stats = np.empty((clusters.shape[0], stats.shape[1]))
-            for c in range(clusters.shape[0]):
-                copy_row(stats[clusters[c]], own_stats[c])
             log_alone = log_densities_alone(prior, data, rows)
             own_weights, rest = scan_some_rows(
-                local, own, own_stats, weights[clusters], rest, rng, rows, log_alone
+                local, own, stats[clusters], weights[clusters], rest, rng, rows, log_alone
             )
             for i in rows:
                 found[i] = n_found + own[i]

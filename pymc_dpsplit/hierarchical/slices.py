@@ -43,6 +43,8 @@ class GroupedMeasure(NamedTuple):
         Log of pi_{jk} / g(beta_k), up to a constant of each group.
     params : ndarray of float64, shape (A, P)
     slice_key, label_key : uint64
+    floor : float
+        The floor c of the slices.
     """
 
     weights: np.ndarray
@@ -52,6 +54,7 @@ class GroupedMeasure(NamedTuple):
     params: np.ndarray
     slice_key: np.uint64
     label_key: np.uint64
+    floor: float
 
 
 @jitted
@@ -128,7 +131,8 @@ def draw_grouped_measure(target, labels, stats, weights, log_rest, rng):
             n_rows = counts[j, k] if k < n_clusters else 0
             log_gamma = draw_log_gamma(rng, target.alpha * every[k] + n_rows)
             log_factors[k, j] = log_factor_of(log_gamma, bounds[k])
-    return GroupedMeasure(every, log_rest, bounds, log_factors, params, slice_key, label_key)
+    keys = slice_key, label_key
+    return GroupedMeasure(every, log_rest, bounds, log_factors, params, *keys, floor)
 
 
 @jitted
@@ -144,7 +148,7 @@ def reach_of_groups(target, measure):
     -------
     Reach
     """
-    bounds, floor = measure.bounds, floor_of_groups(target)
+    bounds, floor = measure.bounds, measure.floor
     factors = GroupFactors(measure.log_factors, target.group_of_row)
     by_slice = saves_by_slice(bounds, floor)
     return Reach(bounds, ascending(measure.weights), floor, by_slice, factors)

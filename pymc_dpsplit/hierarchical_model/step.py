@@ -3,6 +3,7 @@
 import copy
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from pymc.pytensorf import compile as compile_function
 from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState, flatten_steps
 from pymc.step_methods.state import dataclass_state
 from pymc.util import get_random_generator
-from pytensor.graph.basic import Variable
 
 from pymc_dpsplit.components.arguments import check_integer
 from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
@@ -151,17 +151,11 @@ class HDPMixtureStep(BlockedStep):
     def __new__(cls, vars: Any = None, *, model: Model | None = None, **kwargs: Any) -> Any:
         model = model_of_context(model)
         chosen = owners_of(find_hierarchical(model), vars, model, *_KIND)
-        new = super().__new__
         if len(chosen) == 1:
-            return new(cls, chosen[0].owned, model=model, **kwargs)
-
-        def make(owned: list[Variable], rng: Any) -> Any:
-            arguments = {**kwargs, "model": model, "rng": rng, "blocked": True}
-            step = new(cls, owned, **arguments)
-            step.__init__(owned, **arguments)
-            return step
-
-        return one_step_each(make, chosen, kwargs.get("rng"))
+            return super().__new__(cls, chosen[0].owned, model=model, **kwargs)
+        rng = get_random_generator(kwargs.pop("rng", None))
+        new = partial(super().__new__, cls)
+        return one_step_each(new, chosen, rng, {**kwargs, "model": model})
 
     def __init__(
         self,

@@ -8,11 +8,12 @@ point.  The partition is kept in the step, not in the point.
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
 from pymc.model import Model
-from pymc.step_methods.compound import BlockedStep, Competence, CompoundStep
+from pymc.step_methods.compound import BlockedStep, Competence
 
 from pymc_dpsplit import sampler
 from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
@@ -50,6 +51,7 @@ from pymc_dpsplit.variables import (
     row_likelihood,
 )
 from pymc_dpsplit.variables.conditioning import Conditioning
+from pymc_dpsplit.variables.declared_models import one_step_each
 from pymc_dpsplit.variables.step_registration import register_step
 
 # Greedy moves, or more attempts, are made in the first third of tuning, and no longer than this.
@@ -159,14 +161,9 @@ class DPSplitMerge(BlockedStep):
         chosen = mixtures_of(vars, model)
         if len(chosen) == 1:
             return super().__new__(cls, chosen[0].owned, model=model, **kwargs)
-        rngs = own_generator(kwargs.pop("rng", None)).spawn(len(chosen))
-        steps = []
-        for mixture, rng in zip(chosen, rngs, strict=True):
-            arguments = {**kwargs, "model": model, "rng": rng, "blocked": True}
-            step = super().__new__(cls, mixture.owned, **arguments)
-            step.__init__(mixture.owned, **arguments)
-            steps.append(step)
-        return CompoundStep(steps)
+        rng = own_generator(kwargs.pop("rng", None))
+        new = partial(super().__new__, cls)
+        return one_step_each(new, chosen, rng, {**kwargs, "model": model})
 
     def __init__(
         self,

@@ -1,11 +1,11 @@
 """Find what is declared by one measure and one variable of its rows, by the classes of both."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 from pymc.model import Model
 from pymc.step_methods.compound import CompoundStep
-from pymc.util import get_random_generator
 from pytensor.graph.basic import Apply, Variable
 
 from pymc_dpsplit.variables.lookup import is_owned
@@ -128,21 +128,32 @@ def owner_of(found: Mapping[str, Any], vars: Any, model: Model, kind: str, decla
 
 
 def one_step_each(
-    make: Callable[[list[Variable], Any], Any], chosen: list[Any], rng: Any
+    new: Callable[..., Any],
+    chosen: Sequence[Any],
+    rng: np.random.Generator,
+    arguments: Mapping[str, Any],
 ) -> CompoundStep:
     """Return a step for each of several, which have generators of their own.
 
     Parameters
     ----------
-    make : callable
-        Of the variables of one and its generator.
-    chosen : list
-        Result of `owners_of`.
-    rng : Generator or seed, optional
+    new : callable
+        `__new__` of the class of the steps, of the variables and the arguments.
+    chosen : sequence
+        Those whose variables, `owned`, a step takes.
+    rng : numpy.random.Generator
+        Those of the steps are spawned from it.
+    arguments : mapping
+        Of all steps, by name.
 
     Returns
     -------
     CompoundStep
     """
-    rngs = get_random_generator(rng).spawn(len(chosen))
-    return CompoundStep([make(one.owned, of) for one, of in zip(chosen, rngs, strict=True)])
+    steps = []
+    for one, own in zip(chosen, rng.spawn(len(chosen)), strict=True):
+        given = {**arguments, "rng": own, "blocked": True}
+        step = new(one.owned, **given)
+        step.__init__(one.owned, **given)
+        steps.append(step)
+    return CompoundStep(steps)

@@ -45,24 +45,11 @@ def fill_masses(prior, data, first, params, table, rows, tile, log_mass, scratch
         Overwritten; a result of `new_masses`.
     scratch : ndarray of float64, shape (4 * TILE,)
     """
-    begin_masses(prior, data, first, table, rows, tile, log_mass)
-    if table is None:
-        for k in range(params.shape[0]):
-            fill_log_density(prior, tile, params[k], log_mass[0, k], scratch)
-
-
-@jitted
-def begin_masses(prior, data, first, table, rows, tile, log_mass):
-    """Load a tile, or write its log densities under all atoms if they stand in a table.
-
-    Parameters
-    ----------
-    prior, data, first, table, rows, tile, log_mass
-        See `fill_masses`.
-    """
     n_obs = data.shape[0]
     fill_range(rows, first, n_obs)
-    if table is None:
-        load_tile(prior, data, rows, tile)
-    else:
+    if table is not None:
         fill_by_table(prior, data, first, min(first + TILE, n_obs), table, log_mass)
+    else:
+        load_tile(prior, data, rows, tile)
+        for k in range(params.shape[0]):
+            fill_log_density(prior, tile, params[k], log_mass[0, k], scratch)
