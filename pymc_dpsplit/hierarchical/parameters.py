@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from pymc_dpsplit.components.base import draw_parameters, params_size
-from pymc_dpsplit.components.nonconjugate.compiled_prior import CompiledPrior
+from pymc_dpsplit.components.nonconjugate.compiled_prior import THETA, CompiledPrior
 from pymc_dpsplit.kernels.jit import jitted
-from pymc_dpsplit.moves.nonconjugate.parameters import fit_pilots
+from pymc_dpsplit.moves.nonconjugate.parameters import fit_pilots, gather_parameters
 from pymc_dpsplit.moves.partition import gather_stats
 
 
@@ -58,3 +58,30 @@ def first_statistics(prior: Any, data: Any, labels: np.ndarray, n_clusters: int)
     gather = fit_pilots if keeps_parameters(prior) else gather_stats
     stats: np.ndarray = gather(prior, data, labels, n_clusters)
     return stats
+
+
+def statistics_of_moved_rows(
+    prior: Any, data: Any, labels: np.ndarray, stats: np.ndarray
+) -> np.ndarray:
+    """Compute the statistics of clusters whose rows have moved, with the parameters of the state.
+
+    Parameters
+    ----------
+    prior : NamedTuple
+    data : object
+        The rows where they are now, as the family arranges them.
+    labels : ndarray of int32, shape (N,)
+    stats : ndarray of float64, shape (K, S)
+        Of the rows where they were; not modified.
+
+    Returns
+    -------
+    ndarray of float64, shape (K, S)
+    """
+    if not keeps_parameters(prior):
+        moved: np.ndarray = gather_stats(prior, data, labels, len(stats))
+        return moved
+    params = np.empty((len(stats), params_size(prior)))
+    params[:, 1:] = stats[:, THETA:]
+    kept: np.ndarray = gather_parameters(prior, data, labels, params)
+    return kept

@@ -4,10 +4,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_dpsplit.hierarchical.parameters import first_statistics, keeps_parameters
+from pymc_dpsplit.hierarchical.parameters import (
+    first_statistics,
+    keeps_parameters,
+    statistics_of_moved_rows,
+)
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.moves.nonconjugate.nearest_centre import nearest_centre
-from pymc_dpsplit.moves.partition import gather_stats
 from pymc_dpsplit.moves.start import assign_to_centres
 from pymc_dpsplit.moves.target import Target
 
@@ -101,7 +104,8 @@ def resume_groups(target: GroupedTarget, labels: np.ndarray) -> GroupedState:
 def with_statistics(target: GroupedTarget, state: GroupedState) -> GroupedState:
     """Return a state with the statistics of the rows of the target, which have moved."""
     prior, data, _ = target.of_rows
-    return state._replace(stats=gather_stats(prior, data, state.labels, len(state.weights)))
+    stats = statistics_of_moved_rows(prior, data, state.labels, state.stats)
+    return state._replace(stats=stats)
 
 
 @jitted

@@ -13,7 +13,6 @@ from pytensor.tensor.random.variable import shared_rng
 
 from pymc_dpsplit.components.arguments import shown
 from pymc_dpsplit.components.component_family import ComponentFamily
-from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
 from pymc_dpsplit.components.unmoved_rows import what_no_step_moves
 from pymc_dpsplit.hierarchical_model.groups import RowGroups, column_of_groups, read_groups
 from pymc_dpsplit.hierarchical_model.latent_rows import LatentGroupedRows
@@ -85,8 +84,8 @@ def HDPMixture(  # noqa: N802  (used like the distributions of PyMC)
     gamma : float or PyMC variable
         Concentration of the global measure, positive: the larger, the more clusters there are.
     component : ComponentFamily
-        Family with the hyperparameters of its base measure, for instance `MvNormal`, without
-        covariates; for complete observed rows also any distribution of PyMC, `Component`.
+        Family with the hyperparameters of its base measure, for instance `MvNormal`, or any
+        distribution of PyMC, `Component`; with covariates too.
         Hyperparameters that are PyMC variables are sampled with the rest of the model.
     groups : array-like of int or str, shape (N,), or pm.Data, or str
         Group of each row, in any order of rows, or the name of a column of `observed`, which then
@@ -217,11 +216,6 @@ def _checked_data(
     observed: Any, component: ComponentFamily, shape: Any, dims: Any, model: Model
 ) -> Observed:
     """Read the rows, or the shape of latent ones, and refuse those that the step cannot treat."""
-    if component.holds_covariates or component.has_covariates:
-        raise ValueError(
-            f"component is a {type(component).__name__}, whose covariates a hierarchical mixture "
-            "cannot take; give a family without covariates."
-        )
     if observed is None:
         return _latent_data(component, shape, dims, model)
     if shape is not None:
@@ -229,11 +223,6 @@ def _checked_data(
             f"shape={shown(shape)} is given beside observed, which has a shape; leave shape out."
         )
     data = read_observed(observed, component)
-    if len(data.initial_values) and isinstance(component, NonconjugateFamily):
-        raise ValueError(
-            f"observed has missing entries, which a hierarchical mixture of {component!r} cannot "
-            "take; fill them in, or give a family such as Normal."
-        )
     if data.mean is not None:
         raise ValueError(
             "observed is data less a mean, which a hierarchical mixture cannot take; give the data "
@@ -254,11 +243,6 @@ def _latent_data(component: ComponentFamily, shape: Any, dims: Any, model: Model
         raise ValueError(
             f"observed is missing, and rows of {type(component).__name__} cannot be latent, as no "
             f"step moves {unmoved}; pass observed=."
-        )
-    if isinstance(component, NonconjugateFamily):
-        raise ValueError(
-            f"observed is missing, and rows of {component!r} in groups cannot be latent; pass "
-            "observed=, or give a family such as Normal."
         )
     n_rows, n_features = latent_shape(component, shape, dims, model)
     return Observed((n_rows, n_features), component.for_n_features(n_features))

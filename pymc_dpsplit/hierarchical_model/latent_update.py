@@ -7,6 +7,7 @@ import numpy as np
 from pymc.model import Model
 
 from pymc_dpsplit.components.component_family import ComponentFamily
+from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
 from pymc_dpsplit.hierarchical.iteration import advance_groups
 from pymc_dpsplit.hierarchical.latent_rows import exchange_rows
 from pymc_dpsplit.hierarchical.state import GroupedState, GroupedTarget, resume_groups
@@ -47,7 +48,7 @@ class LatentUpdate:
     point : mapping
         Any point of the model.
     exchanges : int
-        Joint updates of labels and rows in a draw.
+        Joint updates of labels and rows in a draw; there are none if parameters are in the state.
     """
 
     def __init__(
@@ -60,7 +61,8 @@ class LatentUpdate:
         self._component: ComponentFamily = mixture.component
         self._name = str(model.rvs_to_values[mixture.rv].name)
         self._n_features = mixture.op.n_features
-        self._likelihood = row_likelihood(mixture.as_mixture, model, point) if exchanges else None
+        is_open = bool(exchanges) and not isinstance(mixture.component, NonconjugateFamily)
+        self._likelihood = row_likelihood(mixture.as_mixture, model, point) if is_open else None
         self._exchanges = exchanges
         # Rows that pm.observe has given values.
         self._values = None if mixture.rv in model.free_RVs else mixture.rows

@@ -12,8 +12,12 @@ from pymc_dpsplit.components.fixed_hyperparameters import with_values
 from pymc_dpsplit.components.shared_labels.items import Items
 from pymc_dpsplit.hierarchical.incomplete import relabel_rows
 from pymc_dpsplit.hierarchical.parameters import draw_parameters_of
-from pymc_dpsplit.hierarchical.state import GroupedState, GroupedTarget, count_groups
-from pymc_dpsplit.moves.partition import gather_stats
+from pymc_dpsplit.hierarchical.state import (
+    GroupedState,
+    GroupedTarget,
+    count_groups,
+    with_statistics,
+)
 from pymc_dpsplit.moves.patterns import Incomplete, log_density_of_present
 from pymc_dpsplit.variables.missing import MissingEntries
 
@@ -116,5 +120,4 @@ def update_incomplete(
     entries = component.draw_missing(rng, rows[where], is_missing, parameters, own)[is_missing]
     data: Any = items.component.arranged(completed(rows, incomplete, entries))
     target = target._replace(of_rows=target.of_rows._replace(data=data))
-    stats = gather_stats(prior, data, state.labels, n_clusters)
-    return target, state._replace(stats=stats), entries
+    return target, with_statistics(target, state), entries

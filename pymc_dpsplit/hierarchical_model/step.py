@@ -104,7 +104,7 @@ class HDPMixtureStep(BlockedStep):
         min(50, N), so that chains start over-dispersed.
     exchanges : int
         Number of joint updates of labels and latent rows per draw, if each observation depends on
-        one row; 0 leaves the rows to other steps.
+        one row; 0 leaves the rows to other steps, as it is always for a `Component`.
     keep_labels : bool, optional
         Store the labels of every draw in ``sample_stats`` as ``{name}_labels``.  By default they
         are stored if those of a draw take no more than 256 KiB, up to 65,536 rows; those of latent

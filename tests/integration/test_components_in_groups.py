@@ -87,14 +87,57 @@ def test_gamma_that_is_too_large_is_refused():
             dps.HDPMixtureStep()
 
 
-def test_covariates_are_refused():
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Estimated shape parameter")  # 80 draws
+def test_covariates_of_a_component():
+    x = np.linspace(-1.0, 1.0, 8)
     component = dps.Component(
-        lambda beta, x: pm.Normal.dist(beta * x, 1.0),
-        beta=pm.Normal.dist(),
-        covariates={"x": np.arange(8.0)},
+        lambda level, slope, x: pm.Normal.dist(level + slope * x, 0.5),
+        level=pm.Normal.dist(2.0, 4.0),
+        slope=pm.Normal.dist(),
+        covariates={"x": x},
     )
-    with pytest.raises(ValueError, match="x: component is a Component, whose covariates a hier"):
-        declared(component=component)
+    model = declared(component=component)
+    idata = one_run(model)
+    assert np.isfinite(dps.loo(idata, model=model).elpd)
+    given = {"covariates": {"x": [0.0, 0.0]}, "groups": ["a", "z"], "random_seed": 1}
+    found = dps.predict(idata, model=model, **given)
+    assert found["response"].shape == (80, 2)
+    both = dps.predict(idata, [0.0, 5.0], model=model, **given)
+    for row in range(2):
+        alone = {"covariates": {"x": [0.0]}, "groups": given["groups"][row : row + 1]}
+        one = dps.predict(idata, [[0.0, 5.0][row]], model=model, random_seed=1, **alone)
+        assert np.allclose(one["log_predictive_density"], both["log_predictive_density"][row])
+
+
+@pytest.mark.slow
+def test_missing_rows_are_imputed_with_their_group():
+    observed = np.where(np.arange(8) == 3, np.nan, ROWS)
+    model = declared(observed)
+    idata = one_run(model)
+    assert idata.posterior["x_unobserved"].shape == (2, 40, 1)
+    assert np.isfinite(idata.posterior["x_unobserved"]).all()
+    again = one_run(model, hdp={"threads": 2})
+    assert np.array_equal(idata.posterior["x_unobserved"], again.posterior["x_unobserved"])
+    # The first four rows of its group are near zero.
+    assert np.abs(idata.posterior["x_unobserved"]).median() < 5.0
+
+
+@pytest.mark.slow
+def test_latent_rows_of_a_component(tmp_path):
+    with pm.Model() as model:
+        b = dps.HDPMixture("x", 1.0, 1.0, student_t(), groups=GROUPS, shape=8)
+        pm.Normal("y", b, 0.3, observed=ROWS)
+    idata = one_run(model)
+    assert np.allclose(idata.posterior["x"].mean(("chain", "draw")), ROWS, atol=0.7)
+    runs = [one_run(model, hdp={"exchanges": 0})]
+    with model:
+        runs += [one_run(model, step=dps.Checkpoint(tmp_path / "run")) for _ in range(2)]
+    for again in runs:
+        assert np.array_equal(idata.posterior["x"], again.posterior["x"])
+    quiet = {"progressbar": False, "compute_convergence_checks": False, "cores": 1}
+    found = dps.extend(idata, model, draws=5, tune=5, random_seed=1, **quiet)
+    assert found.posterior["x_mu"].shape[:2] == (2, 45)
 
 
 @pytest.mark.slow
@@ -135,11 +178,3 @@ def test_product_of_families():
     product = dps.Product(size=student_t(), kind=dps.Bernoulli(1.0, 1.0))
     idata = one_run(declared(table, product))
     assert (idata.posterior["x_n_clusters"] == idata.sample_stats["x_occupied"]).all()
-
-
-def test_rows_that_move_are_refused():
-    holes = np.ma.masked_invalid([np.nan, *ROWS[1:]])
-    with pytest.raises(ValueError, match=r"x: observed has missing entries, which a h.*; fill"):
-        declared(holes)
-    with pytest.raises(ValueError, match=r"x: observed is missing, and rows of .* be latent"):
-        declared(None, shape=len(ROWS))

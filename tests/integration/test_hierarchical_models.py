@@ -52,8 +52,8 @@ def declared(**arguments) -> pm.Model:
         ({"observed": []}, "x: observed"),
         ({"component": 3}, "x: component=3 is not a component family; give one of this package"),
         (
-            {"component": dps.LinearRegression.from_data(ROWS, covariates=ROWS[:, None])},
-            "x: component is a LinearRegression, whose covariates a hierarchical mixture cannot",
+            {"component": dps.LinearRegression.from_data(ROWS[1:], covariates=ROWS[1:, None])},
+            "x: covariates have 5 rows, but observed has 6; give one row of covariates for each",
         ),
         ({"max_clusters": 0}, "x: max_clusters=0 is not a positive integer; give"),
     ],
@@ -245,7 +245,7 @@ def test_readers_without_a_law_refuse(sampled):
         dps.smc(model)
     with pytest.raises(ValueError, match=r"x: pm\.compute_log_likelihood needs the density"):
         pm.compute_log_likelihood(idata, model=model)
-    with pytest.raises(ValueError, match="new is not given; give rows to predict"):
+    with pytest.raises(ValueError, match="new is missing; give rows, or covariates="):
         dps.predict(idata, model=model)
     with pytest.raises(ValueError, match=r"groups has shape \(1,\), but new has 2 rows; give one"):
         dps.predict(idata, [1.0, 2.0], model=model, groups=["a"])

@@ -283,7 +283,7 @@ def test_two_likelihoods_and_two_mixtures():
     for name in ("b", "s"):
         labels = dps.sample_labels(idata, model=model, var_name=name)
         np.testing.assert_array_equal(labels, idata["posterior"][f"{name}_labels"])
-    with pytest.raises(ValueError, match=r"choose one of \['b', 's'\]"):
+    with pytest.raises(ValueError, match=r"give var_name as one of \['b', 's'\]"):
         dps.sample_labels(idata, model=model)
 
 

@@ -8,6 +8,7 @@ import xarray as xr
 from pymc.model import Model
 from scipy.special import logsumexp
 
+from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.data.blocks import column_centres
 from pymc_dpsplit.hierarchical_model.lookup import HierarchicalVariables
 from pymc_dpsplit.posterior.prediction.row_masses import Group, masses_of
@@ -34,6 +35,11 @@ class LabelsInGroups:
     n_new : int
         Number of new rows M.
 
+    Attributes
+    ----------
+    position : ndarray of int64, shape (M,)
+        Position of the group of each new row among those that have new rows.
+
     Raises
     ------
     ValueError
@@ -49,9 +55,10 @@ class LabelsInGroups:
         n_new: int,
     ) -> None:
         self._group_of_row = mixture.groups.group_of_row
-        self._group_of_new = _positions(groups, n_new, mixture)
+        of_new = _positions(groups, n_new, mixture)
+        self._groups, self.position = np.unique(of_new, return_inverse=True)
         self._labels: np.ndarray | None = None
-        if (self._group_of_new != _NEW).any():
+        if (self._groups != _NEW).any():
             labels = sample_labels(idata, model=model, var_name=mixture.name)
             self._labels = labels.to_numpy()
         self._read = idata, model, mixture.name
@@ -65,10 +72,8 @@ class LabelsInGroups:
             self._labels = sample_labels(idata, model=model, var_name=name).to_numpy()
         return self._labels[place].astype(np.int64)
 
-    def draws(
-        self, draw: MixtureDraw, place: tuple[int, ...], patterns: Sequence[Group]
-    ) -> Iterator[tuple[MixtureDraw, list[Group]]]:
-        """Yield a draw with the weights of each group, and the new rows of that group.
+    def log_weights_at(self, draw: MixtureDraw, place: tuple[int, ...]) -> np.ndarray:
+        """Return the logarithms of the weights expected in each group that has new rows.
 
         Parameters
         ----------
@@ -76,22 +81,47 @@ class LabelsInGroups:
             With the global weights.
         place : tuple of int
             Its chain and draw.
-        patterns : sequence of tuple
-            For each pattern of missing entries the features present, the indices of its rows, and
-            all rows (M, D).
 
-        Yields
-        ------
-        draw : MixtureDraw
-        patterns : list of tuple
+        Returns
+        -------
+        ndarray of float64, shape (A + 1, G)
+            The last row is that of the remainder; `position` has the column of each new row.
         """
-        for group in np.unique(self._group_of_new):
+        weights = np.empty((len(draw.weights) + 1, len(self._groups)))
+        for g, group in enumerate(self._groups):
             of_group = draw
             if group != _NEW:
                 labels = self.labels_at(place)[self._group_of_row == group]
                 of_group = draw_of_group(draw, labels, float(self._alphas[place]))
-            is_here = self._group_of_new == group
-            yield of_group, [(of, where[is_here[where]], rows) for of, where, rows in patterns]
+            weights[:, g] = [*of_group.weights, of_group.remainder]
+        with np.errstate(divide="ignore"):
+            return np.log(weights)
+
+    def masses(
+        self,
+        draw: MixtureDraw,
+        place: tuple[int, ...],
+        component: ComponentFamily,
+        patterns: Sequence[Group],
+        centre: np.ndarray,
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield the masses of the atoms and of the remainder at new rows, each in its group.
+
+        Parameters
+        ----------
+        draw, place
+            As in `log_weights_at`.
+        component, patterns, centre
+            As in `masses_of`.
+
+        Yields
+        ------
+        where : ndarray of int64, shape (m,)
+        log_masses : ndarray of float64, shape (A + 1, m)
+        """
+        log_weights = self.log_weights_at(draw, place)
+        for where, log_mass in masses_of(unweighted(draw), component, patterns, centre):
+            yield where, log_mass + log_weights[:, self.position[where]]
 
 
 def _positions(groups: Any, n_new: int, mixture: HierarchicalVariables) -> np.ndarray:
@@ -134,20 +164,30 @@ def densities_in_groups(
     groups, sizes = mixture.groups.group_of_row, np.bincount(labels, minlength=len(draw.weights))
     alone, centre = sizes[labels] == 1, column_centres(draw.rows)
     unseen = alpha * (draw.remainder + np.where(alone, draw.weights[labels], 0.0))
-    for group in np.unique(groups):
-        own = groups == group
-        counts = np.bincount(labels[own], minlength=len(sizes))
-        masses = counts + alpha * draw.weights
-        of_group = draw._replace(weights=masses, remainder=1.0)
-        here = [(of, where[own[where]], rows) for of, where, rows in patterns]
-        for where, log_mass in masses_of(of_group, mixture.component, here, centre):
-            k = labels[where]
-            others = others_of(counts[k]) + alpha * draw.weights[k]
-            with np.errstate(divide="ignore"):
-                less = np.where(alone[where], -np.inf, np.log(others) - np.log(masses[k]))
-                log_mass[-1] += np.log(unseen[where])
-            log_mass[k, np.arange(len(where))] += less
-            yield where, logsumexp(log_mass, axis=0) - np.log(own.sum() - 1 + alpha)
+    counts = counts_in_groups(groups, labels, len(sizes))
+    masses, n_others = counts + alpha * draw.weights, counts.sum(axis=1) - 1 + alpha
+    for where, log_mass in masses_of(unweighted(draw), mixture.component, patterns, centre):
+        k, j = labels[where], groups[where]
+        own = masses[j].T
+        own[k, np.arange(len(where))] = np.where(
+            alone[where], 0.0, others_of(counts[j, k]) + alpha * draw.weights[k]
+        )
+        with np.errstate(divide="ignore"):
+            log_mass[:-1] += np.log(own)
+            log_mass[-1] += np.log(unseen[where])
+        yield where, logsumexp(log_mass, axis=0) - np.log(n_others[j])
+
+
+def unweighted(draw: MixtureDraw) -> MixtureDraw:
+    """Return a draw in which all clusters and the remainder have weight one."""
+    return draw._replace(weights=np.ones(len(draw.weights)), remainder=1.0)
+
+
+def counts_in_groups(group_of_row: np.ndarray, labels: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Count the rows of each group in each cluster, float64 of shape (J, K)."""
+    counts = np.zeros((int(group_of_row.max()) + 1, n_clusters))
+    np.add.at(counts, (group_of_row, labels), 1.0)
+    return counts
 
 
 def left_out_shares(
@@ -169,8 +209,7 @@ def left_out_shares(
         The last row is that of a new cluster; columns sum to one.
     """
     n_clusters, rows = len(draw.weights), np.arange(len(labels))
-    counts = np.zeros((int(group_of_row.max()) + 1, n_clusters))
-    np.add.at(counts, (group_of_row, labels), 1.0)
+    counts = counts_in_groups(group_of_row, labels, n_clusters)
     alone = counts.sum(axis=0)[labels] == 1
     shares = np.empty((n_clusters + 1, len(labels)))
     shares[:-1] = counts[group_of_row].T + alpha * draw.weights[:, None]

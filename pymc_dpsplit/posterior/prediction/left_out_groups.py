@@ -7,6 +7,7 @@ import xarray as xr
 from pymc.model import Model
 
 from pymc_dpsplit.components.component_family import ComponentFamily
+from pymc_dpsplit.components.linear_regression.family import LinearRegression
 from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
 from pymc_dpsplit.data.blocks import column_centres
 from pymc_dpsplit.data.sparse_rows import SparseRows, as_array
@@ -109,15 +110,22 @@ def _log_density(
     weights = draw.weights[known]
     parameters = {name: of[known] for name, of in draw.parameters.items()}
     plain = draw._replace(weights=np.ones(len(known)), remainder=1.0, parameters=parameters)
-    rows: Any = as_array(draw.rows) if isinstance(draw.rows, SparseRows) else draw.rows
+    rows, component = _rows_alone(draw.rows, component)
     every = [(np.arange(rows.shape[1]), np.flatnonzero(is_own), rows)]
     seats: Any = no_seats(target.of_rows.prior, n_particles, len(known), log_rest)
     first = 0
-    for where, log_known in masses_of(plain, component, every, column_centres(draw.rows)):
+    for where, log_known in masses_of(plain, component, every, column_centres(rows)):
         of_rows = np.ascontiguousarray(log_known.T)
         seats = seat_rows(target, where, of_rows, weights, given, first, seats, rng)
         first += len(where)
     return float(seats.log_evidence[0] + mean_weight(seats.log_weights))
+
+
+def _rows_alone(rows: Any, component: ComponentFamily) -> tuple[np.ndarray, ComponentFamily]:
+    """Return rows of which some can be read alone, and their family: they hold their covariates."""
+    if isinstance(component, LinearRegression) and component.has_covariates:
+        return np.asarray(component.arranged(rows)), component.with_covariates_in_rows()
+    return as_array(rows) if isinstance(rows, SparseRows) else rows, component
 
 
 def _clusters_of_others(labels: np.ndarray, is_own: np.ndarray) -> np.ndarray:

@@ -20,6 +20,7 @@ from pymc_dpsplit.posterior.partitions.reference import (
 )
 from pymc_dpsplit.posterior.prediction.in_groups import LabelsInGroups
 from pymc_dpsplit.posterior.prediction.new_rows import NewRows, read_new
+from pymc_dpsplit.posterior.prediction.profiles import number_of_rows
 from pymc_dpsplit.posterior.prediction.responses import responses_to
 from pymc_dpsplit.posterior.prediction.row_masses import masses_of
 from pymc_dpsplit.posterior.prediction.running_average import RunningAverage
@@ -81,9 +82,9 @@ def predict(
         part `LinearRegression` (a profile regression) columns by name or an array (M, D - 1):
         covariates and all columns of other parts, which may have missing entries; not the response.
     groups : array-like of int or str, shape (M,), optional
-        For an `HDPMixture`: group of each new row, or names that the model does not have, for rows
-        of new groups, in which each row is predicted as the first one.  By default all are of new
-        groups.
+        For an `HDPMixture`: group of each row of `new` or `covariates`, or names that the model
+        does not have, for rows of new groups, in which each row is predicted as the first one.  By
+        default all are of new groups.
     partition : PointPartition, DataArray or array_like of int, shape (N,), optional
         Reference clusters of the observations, as from `point_partition`, `find_map` or
         `dp_means`.
@@ -157,13 +158,16 @@ def predict(
     """
     rng = generator_of("random_seed", random_seed)
     model = model_given(model)
-    hierarchical, mixture = _mixture_to_read(model, var_name, new, groups)
+    hierarchical, mixture = _mixture_to_read(model, var_name, groups)
     posterior = recorded_posterior(idata, mixture)
     if new is None:
         if partition is not None:
             raise ValueError("partition is given without new rows; give new=, or leave it out.")
-        places = _places(posterior, num_samples)
-        return responses_to(covariates, posterior, mixture, model, places, rng)
+        places, in_groups = _places(posterior, num_samples), None
+        if hierarchical is not None and covariates is not None:
+            n_new = number_of_rows(covariates)
+            in_groups = LabelsInGroups(idata, hierarchical, model, groups, n_new)
+        return responses_to(covariates, posterior, mixture, model, places, in_groups, rng)
     rows = read_new(new, mixture, model, covariates)
     reference = (
         None if partition is None else reference_of(partition, *observations_in(model, mixture))
@@ -192,15 +196,17 @@ def predict(
             else:
                 labels = in_groups.labels_at(place)
             shares = _shares_at(labels, draw, mixture, reference)
-        draws = [(draw, patterns)] if in_groups is None else in_groups.draws(draw, place, patterns)
-        for of_group, where_in_group in draws:
-            for where, log_mass in masses_of(of_group, rows.component, where_in_group, centre):
-                average.add(where, log_mass, n_recorded, shares)
+        known = rows.component, patterns, centre
+        masses = (
+            masses_of(draw, *known) if in_groups is None else in_groups.masses(draw, place, *known)
+        )
+        for where, log_mass in masses:
+            average.add(where, log_mass, n_recorded, shares)
     return _as_dataset(average, rows, reference, mixture.name)
 
 
 def _mixture_to_read(
-    model: Model, var_name: str | None, new: Any, groups: Any
+    model: Model, var_name: str | None, groups: Any
 ) -> tuple[HierarchicalVariables | None, MixtureVariables]:
     """Return the hierarchical mixture, if it is one, and the mixture of a new group."""
     hierarchical = hierarchical_in(model, var_name)
@@ -209,8 +215,6 @@ def _mixture_to_read(
         if groups is not None:
             raise ValueError(f"groups is given, but {mixture.name} is no HDPMixture; leave it out.")
         return None, mixture
-    if new is None:
-        raise ValueError("new is not given; give rows to predict.")
     return hierarchical, hierarchical.as_mixture
 
 

@@ -3,7 +3,7 @@
 docs/method.md, eqs. (11.14) and (11.15).
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,25 +39,23 @@ class Profiles(NamedTuple):
     part: Part
     rows: NewRows
 
-    def draws(self, draws: Iterable[MixtureDraw]) -> Iterator[tuple[MixtureDraw, np.ndarray]]:
-        """Yield draws of the regression alone, and the log masses (K + 1, M) of their rows."""
+    def log_masses(self, draw: MixtureDraw) -> np.ndarray:
+        """Return the log masses (K + 1, M) of a draw at the rows."""
         values = self.rows.values
-        groups = [(present, where, values) for present, where in patterns_of(np.isnan(values))]
-        of_centre: Any = None
-        for draw in draws:
-            if draw.rows is not of_centre:
-                of_centre, centre = draw.rows, column_centres(draw.rows)
-            log_masses = np.empty((len(draw.weights) + 1, len(values)))
-            for where, masses in masses_of(draw, self.rows.component, groups, centre):
-                log_masses[:, where] = masses
-            family = self.part.family
-            yield (
-                draw._replace(
-                    parameters=self.part.own(draw.parameters, family.parameters),
-                    values=self.part.own(draw.values, family.hyperparameter_ndims()),
-                ),
-                log_masses,
-            )
+        patterns = [(present, where, values) for present, where in patterns_of(np.isnan(values))]
+        log_masses = np.empty((len(draw.weights) + 1, len(values)))
+        centre = column_centres(draw.rows)
+        for where, masses in masses_of(draw, self.rows.component, patterns, centre):
+            log_masses[:, where] = masses
+        return log_masses
+
+    def of_regression(self, draw: MixtureDraw) -> MixtureDraw:
+        """Return a draw of the regression alone."""
+        family = self.part.family
+        return draw._replace(
+            parameters=self.part.own(draw.parameters, family.parameters),
+            values=self.part.own(draw.values, family.hyperparameter_ndims()),
+        )
 
 
 def regressions_in(component: Any) -> list[str]:

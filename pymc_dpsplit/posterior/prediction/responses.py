@@ -9,6 +9,7 @@ from pymc.model import Model
 from scipy.special import logsumexp
 
 from pymc_dpsplit.components.linear_regression.family import LinearRegression
+from pymc_dpsplit.posterior.prediction.in_groups import LabelsInGroups, unweighted
 from pymc_dpsplit.posterior.prediction.new_rows import (
     TakesCovariates,
     feature_names_of,
@@ -31,6 +32,7 @@ def responses_to(
     mixture: MixtureVariables,
     model: Model,
     places: list[tuple[int, ...]],
+    in_groups: LabelsInGroups | None,
     rng: np.random.Generator,
 ) -> xr.Dataset:
     """Return moments of the responses, and a response of each draw; see `predict`."""
@@ -46,7 +48,8 @@ def responses_to(
     response = np.empty((len(places), *shape))
     log_density = np.zeros((len(places), 1 if profiles is None else n_rows))
     moments = ResponseMoments(shape)
-    draws = _draws(profiles, draws_of(posterior, mixture, model, places), n_rows)
+    of_trace = draws_of(posterior, mixture, model, places)
+    draws = _draws(profiles, zip(places, of_trace, strict=True), in_groups, n_rows)
     for out, of_rows, (draw, log_masses) in zip(response, log_density, draws, strict=True):
         total = logsumexp(log_masses, axis=0)
         shares = np.exp(log_masses - np.where(np.isfinite(total), total, 0.0))
@@ -82,16 +85,24 @@ def _with_covariates(mixture: MixtureVariables, covariates: Any, names: Any) -> 
 
 
 def _draws(
-    profiles: Profiles | None, draws: Iterable[MixtureDraw], n_rows: int
+    profiles: Profiles | None,
+    draws: Iterable[tuple[tuple[int, ...], MixtureDraw]],
+    in_groups: LabelsInGroups | None,
+    n_rows: int,
 ) -> Iterator[tuple[MixtureDraw, np.ndarray]]:
     """Yield draws, and the log masses (K + 1, M) of the clusters and of the remainder."""
-    if profiles is not None:
-        yield from profiles.draws(draws)
-        return
-    for draw in draws:
-        with np.errstate(divide="ignore"):
-            log_weights = np.log(np.append(draw.weights, draw.remainder))
-        yield draw, np.broadcast_to(log_weights[:, None], (len(log_weights), n_rows))
+    for place, draw in draws:
+        if in_groups is not None:
+            log_masses = in_groups.log_weights_at(draw, place)[:, in_groups.position]
+            given = unweighted(draw)
+        else:
+            log_masses, given = np.zeros((len(draw.weights) + 1, n_rows)), draw
+        if profiles is None:
+            with np.errstate(divide="ignore"):
+                log_weights = np.log([*given.weights, given.remainder])
+            yield draw, log_masses + log_weights[:, None]
+        else:
+            yield profiles.of_regression(draw), log_masses + profiles.log_masses(given)
 
 
 def moments_of(
