@@ -13,6 +13,8 @@ from benchmarks.catalogue import ROOT
 from benchmarks.held_out_curves import LINES, NEAR, Curve, has_curves, read_curves
 
 FOLDER = ROOT / "docs" / "figures"
+# Five names of this length do not fit side by side.
+_LONG_NAME = 20
 _COLUMNS = 3
 # Distances from the level below which all are drawn alike.
 _LEAST = 1e-4
@@ -84,7 +86,9 @@ def _panels(number: int, n_columns: int) -> tuple[Any, Any]:
 def _finish(figure: Any, axis: Any, subject: str) -> None:
     """Add the legend of one panel below, and write docs/figures."""
     handles, names = axis.get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=5, frameon=False, fontsize=9)
+    n_columns = 5 if max(map(len, names)) < _LONG_NAME else 3
+    legend = {"loc": "outside lower center", "ncols": n_columns, "frameon": False, "fontsize": 9}
+    figure.legend(handles, names, **legend)
     FOLDER.mkdir(exist_ok=True)
     figure.savefig(FOLDER / f"{subject}.png", dpi=80)
     plt.close(figure)

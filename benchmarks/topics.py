@@ -262,6 +262,15 @@ def rows_of(text: Text, effort: Effort) -> Iterator[Row]:
     yield from _against_gensim(text, split, curves, effort)
 
 
+def speeds_of(text: Text, effort: Effort) -> Iterator[Row]:
+    """Speed alone."""
+    path = path_of(text.file)
+    if path is None:
+        yield _not_there(text.title, text.file)
+        return
+    yield from _speed(text, split_documents(sparse.load_npz(path).tocsr()), effort)
+
+
 def _memory() -> Row:
     """Peak of a process that samples a large corpus, beyond its imports and its data."""
     name = "20 newsgroups: memory of pm.sample beyond imports and data"
