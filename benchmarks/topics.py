@@ -248,13 +248,18 @@ def _not_there(title: str, file: str) -> Row:
     return Row(name=title, measured=None, note=why_not(file))
 
 
+def _split_of(text: Text) -> Split | None:
+    """Documents of a text, None if its file is not there."""
+    path = path_of(text.file)
+    return None if path is None else split_documents(sparse.load_npz(path).tocsr())
+
+
 def rows_of(text: Text, effort: Effort) -> Iterator[Row]:
     """Speed, perplexities beside the others, and threads."""
-    path = path_of(text.file)
-    if path is None:
+    split = _split_of(text)
+    if split is None:
         yield _not_there(text.title, text.file)
         return
-    split = split_documents(sparse.load_npz(path).tocsr())
     yield from _speed(text, split, effort)
     yield from _two_threads(text, split, effort)
     curves = [curve_of(split, text, seed, effort) for seed in effort.seeds]
@@ -264,11 +269,11 @@ def rows_of(text: Text, effort: Effort) -> Iterator[Row]:
 
 def speeds_of(text: Text, effort: Effort) -> Iterator[Row]:
     """Speed alone."""
-    path = path_of(text.file)
-    if path is None:
+    split = _split_of(text)
+    if split is None:
         yield _not_there(text.title, text.file)
-        return
-    yield from _speed(text, split_documents(sparse.load_npz(path).tocsr()), effort)
+    else:
+        yield from _speed(text, split, effort)
 
 
 def _memory() -> Row:

@@ -18,7 +18,12 @@ from pymc_dpsplit.hierarchical.tables import redraw_weights
 from pymc_dpsplit.moves.nonconjugate import joint_split
 from pymc_dpsplit.moves.partition_law import dirichlet_process
 from pymc_dpsplit.moves.target import Target
-from tests.reference.franchise import Truth, averages_of_groups, posterior_of_groups
+from tests.reference.franchise import (
+    Truth,
+    averages_of_groups,
+    log_likelihood_by_blocks,
+    posterior_of_groups,
+)
 from tests.reference.generic import FAMILIES
 from tests.support.corpora import Draws, p_value_of
 from tests.support.kernels import with_another
@@ -52,17 +57,7 @@ def target_of(name: str) -> GroupedTarget:
 
 
 def log_likelihood_of(name: str) -> Callable[[np.ndarray], float]:
-    rows, family = rows_of(name), FAMILIES[name]
-
-    @cache
-    def log_marginal(members: tuple[int, ...]) -> float:
-        return float(family.log_marginal(rows[list(members)]))
-
-    def log_likelihood(labels: np.ndarray) -> float:
-        blocks = (np.flatnonzero(labels == k) for k in range(labels.max() + 1))
-        return sum(log_marginal(tuple(block.tolist())) for block in blocks)
-
-    return log_likelihood
+    return log_likelihood_by_blocks(FAMILIES[name], rows_of(name))
 
 
 @cache

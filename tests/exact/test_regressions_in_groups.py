@@ -11,7 +11,13 @@ from scipy import stats
 
 import pymc_dpsplit as dps
 from pymc_dpsplit.posterior.prediction import in_groups
-from tests.reference.franchise import Truth, counts_of, posterior_of_groups, states_of_groups
+from tests.reference.franchise import (
+    Truth,
+    counts_of,
+    log_likelihood_by_blocks,
+    posterior_of_groups,
+    states_of_groups,
+)
 from tests.support.exact_traces import exact_grouped_trace
 from tests.support.families import HYPERPARAMETERS, component_of, twin_of
 from tests.support.partitions import enumerate_partitions
@@ -31,17 +37,7 @@ FAMILIES = {"LinearRegression": ROWS[:, :2], "ProductWithLinearRegression": ROWS
 
 def log_likelihood_of(family: str) -> Any:
     rows = FAMILIES[family]
-    twin = twin_of(family, rows.shape[1])
-
-    @cache
-    def log_marginal(members: tuple[int, ...]) -> float:
-        return float(twin.log_marginal(rows[list(members)]))
-
-    def log_likelihood(labels: np.ndarray) -> float:
-        blocks = (np.flatnonzero(labels == k) for k in range(labels.max() + 1))
-        return sum(log_marginal(tuple(block.tolist())) for block in blocks)
-
-    return log_likelihood
+    return log_likelihood_by_blocks(twin_of(family, rows.shape[1]), rows)
 
 
 # --- through pm.sample ----------------------------------------------------------------------

@@ -247,6 +247,8 @@ def test_readers_without_a_law_refuse(sampled):
         pm.compute_log_likelihood(idata, model=model)
     with pytest.raises(ValueError, match="new is missing; give rows, or covariates="):
         dps.predict(idata, model=model)
+    with pytest.raises(ValueError, match="new is missing, and rows of x have no covariates from"):
+        dps.predict(idata, covariates=3, model=model)
     with pytest.raises(ValueError, match=r"groups has shape \(1,\), but new has 2 rows; give one"):
         dps.predict(idata, [1.0, 2.0], model=model, groups=["a"])
     without = idata.copy()

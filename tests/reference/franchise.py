@@ -142,6 +142,20 @@ def posterior(
     )
 
 
+def log_likelihood_by_blocks(twin: Any, rows: np.ndarray) -> Callable[[np.ndarray], float]:
+    """Log likelihood of labels of rows (n, D); the marginal of each block is found once."""
+
+    @cache
+    def log_marginal(members: tuple[int, ...]) -> float:
+        return float(twin.log_marginal(rows[list(members)]))
+
+    def log_likelihood(labels: np.ndarray) -> float:
+        blocks = (np.flatnonzero(labels == k) for k in range(labels.max() + 1))
+        return sum(log_marginal(tuple(block.tolist())) for block in blocks)
+
+    return log_likelihood
+
+
 def states_of_groups(
     groups: np.ndarray,
     log_likelihood: Callable[[np.ndarray], float],

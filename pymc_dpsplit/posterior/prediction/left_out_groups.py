@@ -73,11 +73,10 @@ def left_out_groups(
         at = place[0], chosen[place[1]]
         labels, alpha = rows.labels[at].astype(np.int64), float(rows.alphas[at])
         target = _target_of(draw, alpha, data, grouped)
+        rows_alone = _rows_alone(draw.rows, grouped.component)
         for g, group in enumerate(present):
             is_own = grouped.groups.group_of_row == group
-            estimate = _log_density(
-                draw, labels, is_own, target, grouped.component, n_particles, rng
-            )
+            estimate = _log_density(draw, labels, is_own, target, rows_alone, n_particles, rng)
             found[place][g] = estimate
     dim = grouped.groups.dim
     coords: dict[str, Any] = {key: posterior.coords[key] for key in ("chain", "draw")}
@@ -100,7 +99,7 @@ def _log_density(
     labels: np.ndarray,
     is_own: np.ndarray,
     target: GroupedTarget,
-    component: ComponentFamily,
+    rows_alone: tuple[np.ndarray, ComponentFamily, np.ndarray],
     n_particles: int,
     rng: np.random.Generator,
 ) -> float:
@@ -110,22 +109,26 @@ def _log_density(
     weights = draw.weights[known]
     parameters = {name: of[known] for name, of in draw.parameters.items()}
     plain = draw._replace(weights=np.ones(len(known)), remainder=1.0, parameters=parameters)
-    rows, component = _rows_alone(draw.rows, component)
+    rows, component, centre = rows_alone
     every = [(np.arange(rows.shape[1]), np.flatnonzero(is_own), rows)]
     seats: Any = no_seats(target.of_rows.prior, n_particles, len(known), log_rest)
     first = 0
-    for where, log_known in masses_of(plain, component, every, column_centres(rows)):
+    for where, log_known in masses_of(plain, component, every, centre):
         of_rows = np.ascontiguousarray(log_known.T)
         seats = seat_rows(target, where, of_rows, weights, given, first, seats, rng)
         first += len(where)
     return float(seats.log_evidence[0] + mean_weight(seats.log_weights))
 
 
-def _rows_alone(rows: Any, component: ComponentFamily) -> tuple[np.ndarray, ComponentFamily]:
-    """Return rows of which some can be read alone, and their family: they hold their covariates."""
+def _rows_alone(
+    rows: Any, component: ComponentFamily
+) -> tuple[np.ndarray, ComponentFamily, np.ndarray]:
+    """Return rows that hold their covariates, so that some can be read, their family and centre."""
     if isinstance(component, LinearRegression) and component.has_covariates:
-        return np.asarray(component.arranged(rows)), component.with_covariates_in_rows()
-    return as_array(rows) if isinstance(rows, SparseRows) else rows, component
+        joined = np.asarray(component.arranged(rows))
+        return joined, component.with_covariates_in_rows(), column_centres(joined)
+    array = as_array(rows) if isinstance(rows, SparseRows) else rows
+    return array, component, column_centres(rows)
 
 
 def _clusters_of_others(labels: np.ndarray, is_own: np.ndarray) -> np.ndarray:

@@ -1,5 +1,6 @@
 """`predict`: prediction of new rows, averaged over draws; docs/method.md, eqs. (11.1) to (11.4)."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,6 @@ from pymc_dpsplit.posterior.partitions.reference import (
 )
 from pymc_dpsplit.posterior.prediction.in_groups import LabelsInGroups
 from pymc_dpsplit.posterior.prediction.new_rows import NewRows, read_new
-from pymc_dpsplit.posterior.prediction.profiles import number_of_rows
 from pymc_dpsplit.posterior.prediction.responses import responses_to
 from pymc_dpsplit.posterior.prediction.row_masses import masses_of
 from pymc_dpsplit.posterior.prediction.running_average import RunningAverage
@@ -160,14 +160,16 @@ def predict(
     model = model_given(model)
     hierarchical, mixture = _mixture_to_read(model, var_name, groups)
     posterior = recorded_posterior(idata, mixture)
+    labels_in_groups = (
+        None
+        if hierarchical is None
+        else partial(LabelsInGroups, idata, hierarchical, model, groups)
+    )
     if new is None:
         if partition is not None:
             raise ValueError("partition is given without new rows; give new=, or leave it out.")
-        places, in_groups = _places(posterior, num_samples), None
-        if hierarchical is not None and covariates is not None:
-            n_new = number_of_rows(covariates)
-            in_groups = LabelsInGroups(idata, hierarchical, model, groups, n_new)
-        return responses_to(covariates, posterior, mixture, model, places, in_groups, rng)
+        places = _places(posterior, num_samples)
+        return responses_to(covariates, posterior, mixture, model, places, labels_in_groups, rng)
     rows = read_new(new, mixture, model, covariates)
     reference = (
         None if partition is None else reference_of(partition, *observations_in(model, mixture))
@@ -175,9 +177,7 @@ def predict(
     if reference is not None:
         refuse_other_data(idata, mixture)
     kept = recorded_labels(idata, mixture) if reference is not None else None
-    in_groups = None
-    if hierarchical is not None:
-        in_groups = LabelsInGroups(idata, hierarchical, model, groups, len(rows.values))
+    in_groups = None if labels_in_groups is None else labels_in_groups(len(rows.values))
     places = _places(posterior, num_samples)
     average = RunningAverage(len(rows.values), 0 if reference is None else len(reference.names))
     patterns = [

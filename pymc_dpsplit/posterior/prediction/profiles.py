@@ -17,7 +17,7 @@ from pymc_dpsplit.components.parts import Part
 from pymc_dpsplit.data.blocks import column_centres
 from pymc_dpsplit.moves.patterns import patterns_of
 from pymc_dpsplit.posterior.prediction.new_rows import NewRows, read_new
-from pymc_dpsplit.posterior.prediction.row_masses import masses_of
+from pymc_dpsplit.posterior.prediction.row_masses import Group, masses_of
 from pymc_dpsplit.posterior.trace.draws import MixtureDraw
 from pymc_dpsplit.variables import MixtureVariables
 
@@ -33,19 +33,21 @@ class Profiles(NamedTuple):
         The same in the product.
     rows : NewRows
         The rows without covariates and responses.
+    patterns : list of tuple
+        For each pattern of missing entries the features present, the indices of its rows, and all
+        rows (M, D).
     """
 
     regression: LinearRegression
     part: Part
     rows: NewRows
+    patterns: list[Group]
 
     def log_masses(self, draw: MixtureDraw) -> np.ndarray:
         """Return the log masses (K + 1, M) of a draw at the rows."""
-        values = self.rows.values
-        patterns = [(present, where, values) for present, where in patterns_of(np.isnan(values))]
-        log_masses = np.empty((len(draw.weights) + 1, len(values)))
+        log_masses = np.empty((len(draw.weights) + 1, len(self.rows.values)))
         centre = column_centres(draw.rows)
-        for where, masses in masses_of(draw, self.rows.component, patterns, centre):
+        for where, masses in masses_of(draw, self.rows.component, self.patterns, centre):
             log_masses[:, where] = masses
         return log_masses
 
@@ -110,7 +112,9 @@ def read_profiles(given: Any, mixture: MixtureVariables, model: Model) -> Profil
         # The checks are those of new rows and of `observed`, whose names are in their messages.
         message = str(error).replace("observed has", "covariates have")
         raise ValueError(message.replace("new has", "covariates have")) from None
-    return Profiles(regression, Part(name, family, 0, 0), rows)
+    values = rows.values
+    patterns = [(present, where, values) for present, where in patterns_of(np.isnan(values))]
+    return Profiles(regression, Part(name, family, 0, 0), rows, patterns)
 
 
 def _without_response(given: Any, columns: Any, name: str, at: int, n_features: int) -> Any:

@@ -1,6 +1,6 @@
 """Responses of a mixture of regressions to new covariates; docs/method.md, (11.12) to (11.15)."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ def responses_to(
     mixture: MixtureVariables,
     model: Model,
     places: list[tuple[int, ...]],
-    in_groups: LabelsInGroups | None,
+    labels_in_groups: Callable[[int], LabelsInGroups] | None,
     rng: np.random.Generator,
 ) -> xr.Dataset:
     """Return moments of the responses, and a response of each draw; see `predict`."""
@@ -44,6 +44,7 @@ def responses_to(
         features = feature_names_of(mixture, model)
         own = _with_covariates(mixture, covariates, None if features is None else features[:-1])
     n_rows = number_of_rows(covariates)
+    in_groups = None if labels_in_groups is None else labels_in_groups(n_rows)
     shape = (n_rows, mixture.n_features) if own.row_ndim else (n_rows,)
     response = np.empty((len(places), *shape))
     log_density = np.zeros((len(places), 1 if profiles is None else n_rows))
@@ -92,17 +93,16 @@ def _draws(
 ) -> Iterator[tuple[MixtureDraw, np.ndarray]]:
     """Yield draws, and the log masses (K + 1, M) of the clusters and of the remainder."""
     for place, draw in draws:
-        if in_groups is not None:
-            log_masses = in_groups.log_weights_at(draw, place)[:, in_groups.position]
-            given = unweighted(draw)
-        else:
-            log_masses, given = np.zeros((len(draw.weights) + 1, n_rows)), draw
-        if profiles is None:
+        if in_groups is None:
             with np.errstate(divide="ignore"):
-                log_weights = np.log([*given.weights, given.remainder])
-            yield draw, log_masses + log_weights[:, None]
+                log_weights = np.log(np.append(draw.weights, draw.remainder))[:, None]
         else:
-            yield profiles.of_regression(draw), log_masses + profiles.log_masses(given)
+            log_weights = in_groups.log_weights_at(draw, place)[:, in_groups.position]
+        if profiles is None:
+            yield draw, np.broadcast_to(log_weights, (len(log_weights), n_rows))
+        else:
+            log_masses = profiles.log_masses(unweighted(draw))
+            yield profiles.of_regression(draw), log_weights + log_masses
 
 
 def moments_of(
