@@ -19,10 +19,15 @@ from benchmarks.row import Row
 from benchmarks.timing import cpu_seconds
 from pymc_dpsplit import sampler
 from pymc_dpsplit.moves.partition import log_joint
+from pymc_dpsplit.step.schedule import make_schedule
 
 
 class Line(NamedTuple):
-    """A kernel with its options; the default searches greedily at first, as in `pm.sample`."""
+    """A kernel with its options.
+
+    The default searches greedily at first, and has the schedules of `pm.sample`, an iteration at a
+    time.
+    """
 
     name: str
     kernel: str
@@ -45,6 +50,8 @@ LINES = (
     Line("GIBBS+SAMS", "sams", {}),
 )
 _GREEDY_ITERATIONS = 30
+# Iterations of the default with one schedule; in `pm.sample` they are draws of tuning.
+_RESCHEDULE_EVERY = 25
 # Mean log density of rows that were held out, given a partition of the others.
 Score = Callable[[sampler.ChainState], float]
 # Held-out nats per row below the level that count as having got there.
@@ -74,18 +81,34 @@ class Curve(NamedTuple):
     n_iterations: int
 
 
+def scheduled(
+    line: Line,
+    target: sampler.Target,
+    state: sampler.ChainState,
+    iteration: int,
+    present: sampler.Schedule | None,
+) -> sampler.Schedule:
+    """Schedule of an iteration, as published; that of the default is renewed now and then."""
+    published = sampler.SAMPLERS.get(line.kernel)
+    if published is not None:
+        settings = published.settings(line.options)
+        return sampler.Schedule(
+            1, float(published.attempts), np.empty(0, np.int64), settings=settings
+        )
+    if present is not None and iteration % _RESCHEDULE_EVERY:
+        return present
+    return make_schedule(line.kernel, target, state)._replace(n_iterations=1)
+
+
 def advance(
     line: Line,
     target: sampler.Target,
     state: sampler.ChainState,
     rng: np.random.Generator,
     iteration: int,
+    schedule: sampler.Schedule,
 ) -> sampler.ChainState:
     """One iteration of a kernel as published, or of early tuning of the default."""
-    published = sampler.SAMPLERS.get(line.kernel)
-    attempts = 1.0 if published is None else float(published.attempts)
-    settings = np.empty(0) if published is None else published.settings(line.options)
-    schedule = sampler.Schedule(1, attempts, np.empty(0, np.int64), settings=settings)
     is_greedy = line.kernel == "exact" and iteration < _GREEDY_ITERATIONS
     form = sampler.GREEDY if is_greedy else line.kernel
     return sampler.advance(form, target, state, rng, schedule)[0]
@@ -98,10 +121,12 @@ class _Chain:
         self.line, self.target, self.rng = line, target, np.random.default_rng(1)
         self.state = sampler.resume(target, labels)
         self.seconds, self.n_iterations = 0.0, 0
+        self.schedule: sampler.Schedule | None = None
 
     def _iterate(self) -> None:
-        given = self.line, self.target, self.state, self.rng, self.n_iterations
-        self.state = advance(*given)
+        given = self.line, self.target, self.state
+        self.schedule = scheduled(*given, self.n_iterations, self.schedule)
+        self.state = advance(*given, self.rng, self.n_iterations, self.schedule)
 
     def run_until(self, seconds: float) -> None:
         """At least one more iteration."""
@@ -144,7 +169,8 @@ def compile_all(target: sampler.Target, lines: Sequence[Line] = LINES) -> None:
     for line in lines:
         state, rng = sampler.start(target, np.random.default_rng(1), 3), np.random.default_rng(2)
         for iteration in (0, _GREEDY_ITERATIONS):
-            state = advance(line, target, state, rng, iteration)
+            schedule = scheduled(line, target, state, iteration, None)
+            state = advance(line, target, state, rng, iteration, schedule)
         log_joint(target, state.stats)
 
 

@@ -223,6 +223,9 @@ class Schedule(NamedTuple):
         What kernels need to move alpha after every iteration, whose value they overwrite.
     settings : ndarray of float64, shape (n_options,)
         Values of the options of a sampler of the literature; if empty, its defaults.
+    window : int
+        If positive, an iteration scans as many successive observations, from a random one on, in
+        place of those of the list.
     """
 
     n_iterations: int
@@ -230,6 +233,12 @@ class Schedule(NamedTuple):
     scan_list: np.ndarray
     strength: StrengthPrior = fixed_strength()
     settings: np.ndarray = np.empty(0)
+    window: int = 0
+
+    @property
+    def n_scanned(self) -> int:
+        """Number of observations that an iteration with a sweep by slices scans."""
+        return self.window or len(self.scan_list)
 
 
 def begin_to_compile(kernel_name: str, target: Target, rng: np.random.Generator) -> None:

@@ -16,6 +16,7 @@ from pymc_dpsplit.moves.collapsed.scan import (
     collapsed_sweep,
     linked_sweeps,
     log_densities_alone,
+    successive_rows,
 )
 from pymc_dpsplit.moves.cost import attempt_cost, sweep_cost
 from pymc_dpsplit.moves.family_moves import FamilyMoves, KernelForm
@@ -43,9 +44,14 @@ def densities_of_list(target, schedule):
 
 
 @jitted
-def _scan_list(target, labels, stats, rng, schedule, log_alone):
-    if schedule.scan_list.shape[0] > 0:
-        stats = collapsed_scan(target, labels, stats, rng, schedule.scan_list, log_alone)
+def _scan(target, labels, stats, rng, schedule, log_alone):
+    """Scan the list, or as many successive observations as the window has, from a random one on."""
+    rows = schedule.scan_list
+    if schedule.window > 0:
+        rows = successive_rows(labels.shape[0], schedule.window, rng)
+        log_alone = log_densities_alone(target.prior, target.data, rows)
+    if rows.shape[0] > 0:
+        stats = collapsed_scan(target, labels, stats, rng, rows, log_alone)
     return stats
 
 
@@ -68,7 +74,7 @@ def finish_exact(target, labels, stats, rng, schedule, log_alone, acceptance_cou
     -------
     ndarray of float64, shape (K', S)
     """
-    stats = _scan_list(target, labels, stats, rng, schedule, log_alone)
+    stats = _scan(target, labels, stats, rng, schedule, log_alone)
     for _ in range(n_attempts(schedule.attempts, labels.shape[0], rng)):
         if rng.random() < 0.5:
             stats = anchored_attempt(target, labels, stats, rng, acceptance_counts)

@@ -17,7 +17,7 @@ class DPSplitMergeState(StepMethodState):
         Sufficient statistics of the clusters.
     n_tune, n_done : int
         Number of tuning draws, and of draws made, tuning included.
-    n_iterations, attempts, scan_list
+    n_iterations, attempts, scan_list, window
         The schedule, see `sampler.Schedule`.
     history : ndarray of float64, shape (T, 3)
         Statistics of the partition in the second half of tuning.
@@ -33,6 +33,7 @@ class DPSplitMergeState(StepMethodState):
     n_iterations: int = 1
     attempts: float = 0.0
     scan_list: np.ndarray | None = None
+    window: int = 0
     history: np.ndarray
     of_rows: np.ndarray
     of_clusters: np.ndarray

@@ -86,7 +86,8 @@ class DPSplitMerge(BlockedStep):
         ``"auto"``, the default: ``"collapsed-split-merge"`` for so few observations that a sweep
         takes no more than 0.1 ms, some hundreds in few dimensions; else ``"exact"``.
         ``"exact"``: a floored-slice sweep over all labels; from five features on, a collapsed
-        scan of the observations likeliest to found clusters; then split/merge attempts.
+        scan of the observations likeliest to found clusters, or of a random window if clusters have
+        fewer members than sufficient statistics; then split/merge attempts.
         ``"collapsed"``: collapsed Gibbs (Neal 2000, algorithm 3), sequential;
         ``"collapsed-split-merge"`` also has attempts between anchored pairs.  All leave the
         posterior exactly invariant.  docs/samplers.md has those of the literature; some are not
@@ -255,6 +256,7 @@ class DPSplitMerge(BlockedStep):
         self.n_iterations = 1
         self.attempts = 0.0
         self.scan_list: np.ndarray | None = None
+        self.window = 0
         self.history = np.empty((0, len(_MIXING)))
         self.cluster_stats: np.ndarray | None = None
         self.of_rows, self.of_clusters = sampler.NOTHING_KEPT
@@ -385,9 +387,15 @@ class DPSplitMerge(BlockedStep):
         ):
             given = self.options.attempts, self._settings
             schedule = make_schedule(kernel, target, state, *given)
-            self.n_iterations, self.attempts, self.scan_list, *_ = schedule
-        n_iterations, settings = self.options.iterations or self.n_iterations, self._settings
-        schedule = sampler.Schedule(n_iterations, self.attempts, self.scan_list, strength, settings)
+            self.n_iterations, self.attempts, self.scan_list, *_, self.window = schedule
+        schedule = sampler.Schedule(
+            self.options.iterations or self.n_iterations,
+            self.attempts,
+            self.scan_list,
+            strength,
+            self._settings,
+            self.window,
+        )
         if self.options.iterations is None and self.n_done == self.n_tune:
             tau = autocorrelation_time(self.history)
             schedule = increase_iterations(schedule, kernel, target, state, tau)

@@ -73,7 +73,7 @@ def plan_of(kernel: str, target: Target, schedule: Schedule) -> dict[str, Any]:
     """
     is_sliced, published = kernel == SLICES, SAMPLERS.get(kernel)
     attempts = 0.0 if kernel == "collapsed" else schedule.attempts
-    n_scanned = len(schedule.scan_list) if is_sliced else target.data.shape[0]
+    n_scanned = schedule.n_scanned if is_sliced else target.data.shape[0]
     return {
         "iterations": schedule.n_iterations,
         "sliced": is_sliced,

@@ -47,6 +47,8 @@ _MOST_ATTEMPTS = 2.0
 _ATTEMPTS_OF_COLLAPSED = 0.1
 # With fewer features the births of the sweep succeed often enough that the scan does not pay.
 _SCAN_FROM_FEATURES = 5
+# A scan of a window takes this multiple of the time of the sweep, or less if it covers all rows.
+_WINDOW_SHARE = 4.0
 # Fewer draws give no useful estimate of autocorrelation.
 _LEAST_HISTORY = 50
 
@@ -82,7 +84,7 @@ def _cost(kernel_name: str, target: Target, state: ChainState, schedule: Schedul
     attempts = schedule.attempts * moves_of(target.prior).attempt_cost(target, n_clusters)
     if kernel_name == COLLAPSED:
         return n_obs * visit + attempts
-    return _sweep_cost(target, n_clusters) + attempts + len(schedule.scan_list) * visit
+    return _sweep_cost(target, n_clusters) + attempts + schedule.n_scanned * visit
 
 
 def _iterations_within(nanoseconds: float, cost: float) -> int:
@@ -125,7 +127,7 @@ def make_schedule(
     Schedule
     """
     scan_list = np.empty(0, np.int64)
-    (n_obs, n_features), n_clusters = target.data.shape, len(state.stats)
+    n_obs, n_clusters = target.data.shape[0], len(state.stats)
     if kernel_name in SAMPLERS:
         published = SAMPLERS[kernel_name]
         wanted = float(published.attempts if attempts is None else attempts)
@@ -135,22 +137,38 @@ def make_schedule(
     if kernel_name == COLLAPSED:
         wanted = _ATTEMPTS_OF_COLLAPSED if attempts is None else float(attempts)
         return _with_iterations(Schedule(1, wanted, scan_list), kernel_name, target, state)
-    sweep = _sweep_cost(target, n_clusters)
-    # No scan of sparse rows: it would hold the statistics of every cluster twice, and clusters have
-    # fewer members than statistics, so that all observations would be on the list.
-    has_scan = moves_of(target.prior).is_conjugate and not is_sparse(target.data)
-    may_scan = kernel_name != "collapsed" and has_scan
-    if may_scan and n_features >= _SCAN_FROM_FEATURES:
-        share = min(_SCAN_SHARE, _SCAN_ROWS / n_obs)
-        most = int(share * sweep / visit_cost(target, n_clusters))
-        scan_list = _scan_list(target, state, most)
+    spent, window = _sweep_cost(target, n_clusters), 0
+    if _may_scan(kernel_name, target):
+        visit = visit_cost(target, n_clusters)
+        if _has_small_clusters(target, state):
+            window = max(1, min(n_obs, int(_WINDOW_SHARE * spent / visit)))
+            spent += window * visit
+        elif not is_sparse(target.data):
+            share = min(_SCAN_SHARE, _SCAN_ROWS / n_obs)
+            scan_list = _scan_list(target, state, int(share * spent / visit))
     wanted = float(attempts or 0)
     if attempts is None:
         affordable = (
-            _ATTEMPTS_SHARE * sweep / moves_of(target.prior).attempt_cost(target, n_clusters)
+            _ATTEMPTS_SHARE * spent / moves_of(target.prior).attempt_cost(target, n_clusters)
         )
         wanted = min(_MOST_ATTEMPTS, affordable)
-    return _with_iterations(Schedule(1, wanted, scan_list), kernel_name, target, state)
+    schedule = Schedule(1, wanted, scan_list, window=window)
+    return _with_iterations(schedule, kernel_name, target, state)
+
+
+def _may_scan(kernel_name: str, target: Target) -> bool:
+    """Whether iterations may have a collapsed scan; without sticks their sweep is one already."""
+    n_obs, n_features = target.data.shape
+    is_open = moves_of(target.prior).is_conjugate and breaks_sticks(target.law, n_obs)
+    return kernel_name != "collapsed" and is_open and n_features >= _SCAN_FROM_FEATURES
+
+
+def _has_small_clusters(target: Target, state: ChainState) -> bool:
+    """Whether clusters have fewer members than statistics on average.
+
+    Parameters that are drawn given so few fit them alone, and slices hardly move an observation.
+    """
+    return target.data.shape[0] < state.stats.size
 
 
 def _with_iterations(

@@ -23,7 +23,7 @@ from tests.support.compositions import (
 from tests.support.families import FAMILIES
 from tests.support.quick import over_cases
 from tests.support.statistics import LEVEL
-from tests.support.whole_draws import MUTANTS
+from tests.support.whole_draws import MUTANTS, with_window
 
 CASES = [(name, row.n_features[-1]) for name, row in FAMILIES.items()]
 _SEED = 20261122
@@ -51,6 +51,24 @@ def test_a_draw_of_a_published_sampler_keeps_the_joint_law(
     kernel: str, options: dict[str, Any]
 ) -> None:
     assert one_step(NORMAL, 40, 600, _SEED, kernel=kernel, **options).p_value > LEVEL
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", [NORMAL, ("MvNormal", 5), ("Multinomial", 4)], ids=str)
+def test_a_draw_with_a_window_keeps_the_joint_law(case: tuple[str, int]) -> None:
+    n_replicates = 1500 if case == NORMAL else 250
+    assert one_step(case, 40, n_replicates, _SEED, with_window).p_value > LEVEL
+
+
+@pytest.mark.slow
+def test_draws_with_a_window_have_the_enumerated_posterior() -> None:
+    assert enumeration(NORMAL, 6000, _SEED, with_window).p_value > LEVEL
+
+
+@pytest.mark.slow
+@pytest.mark.control
+def test_draws_with_a_window_chosen_by_the_partition_do_not() -> None:
+    assert enumeration(NORMAL, 6000, _SEED, MUTANTS["window by state"]).p_value < LEVEL
 
 
 SMALL_DATA = "collapsed-split-merge"

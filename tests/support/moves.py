@@ -73,6 +73,15 @@ def kernel(name: str, **options: Any) -> Move:
     return move
 
 
+def random_window(
+    target: sampler.Target, state: sampler.ChainState, rng: np.random.Generator
+) -> sampler.ChainState:
+    """Two iterations that scan half of the observations, from a random one on."""
+    window = max(1, len(state.labels) // 2)
+    schedule = sampler.Schedule(2, 1.0, np.empty(0, np.int64), window=window)
+    return sampler.advance("exact", target, state, rng, schedule)[0]
+
+
 def partial_scan(
     target: sampler.Target, state: sampler.ChainState, rng: np.random.Generator
 ) -> sampler.ChainState:
@@ -127,4 +136,5 @@ MOVES: dict[str, Move] = {
     "exact kernel": kernel("exact"),
     "collapsed split/merge": kernel("collapsed-split-merge"),
     **PUBLISHED,
+    "random window": random_window,
 }

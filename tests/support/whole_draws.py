@@ -131,6 +131,7 @@ class WholeDraws:
     def freeze(self, schedule: sampler.Schedule) -> None:
         """Give the step a schedule, as tuning does, and end its tuning."""
         self.step.n_iterations, self.step.attempts, self.step.scan_list = schedule[:3]
+        self.step.window = schedule.window
         self.step.n_tune, self.step.n_done = 0, 1
 
     def forward(self) -> Truth:
@@ -258,6 +259,33 @@ def plan_by_state(draws: WholeDraws, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pymc_dpsplit.step.dp_split_merge.sampler.advance", advance)
 
 
+def with_window(draws: WholeDraws, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scan a quarter of the rows in every iteration, from a random one on; no mistake."""
+    del monkeypatch
+    draws.schedule = draws.schedule._replace(window=draws.n_obs // 4)
+    draws.freeze(draws.schedule)
+
+
+def window_by_state(draws: WholeDraws, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Begin the window with a member of the smallest cluster."""
+    honest = sampler.advance
+
+    def advance(
+        form: Any, target: Any, state: Any, rng: Any, schedule: Any, pool: Any = None
+    ) -> Any:
+        acceptance_counts = np.zeros(4, np.int64)
+        for _ in range(schedule.n_iterations):
+            first = int(np.argmin(state.stats[state.labels, 0]))
+            rows = (first + np.arange(draws.n_obs // 4)) % draws.n_obs
+            single = schedule._replace(n_iterations=1, scan_list=rows, window=0)
+            state, more = honest(form, target, state, rng, single, pool)
+            target = with_present_law(target, schedule.strength)
+            acceptance_counts += more
+        return state, acceptance_counts
+
+    monkeypatch.setattr("pymc_dpsplit.step.dp_split_merge.sampler.advance", advance)
+
+
 def attempts_by_state(draws: WholeDraws, monkeypatch: pytest.MonkeyPatch) -> None:
     """Make split/merge attempts, many at a time, only while there are few clusters."""
     del draws
@@ -310,6 +338,7 @@ def atoms_by_number(draws: WholeDraws, monkeypatch: pytest.MonkeyPatch) -> None:
 
 MUTANTS: dict[str, Mutant] = {
     "schedule by state": plan_by_state,
+    "window by state": window_by_state,
     "attempts by state": attempts_by_state,
     "stale measure": stale_measure,
     "atoms by number": atoms_by_number,

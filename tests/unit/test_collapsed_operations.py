@@ -27,6 +27,7 @@ from pymc_dpsplit.moves.collapsed.scan import (
     SWEEPS_UNTIL_FRESH,
     collapsed_scan,
     log_densities_alone,
+    successive_rows,
 )
 from pymc_dpsplit.moves.partition import gather_stats
 from pymc_dpsplit.moves.partition_law import PartitionLaw
@@ -308,3 +309,14 @@ def test_row_that_hides_the_others_is_drawn_from_them(rng: np.random.Generator) 
     assert (labels == labels[4]).sum() == 1
     fresh = gather_stats(case.prior, case.data, labels, len(stats))
     np.testing.assert_array_equal(stats[:, 0], fresh[:, 0])
+
+
+def test_a_window_is_successive_and_begins_anywhere(rng: np.random.Generator) -> None:
+    drawn = [successive_rows(5, 3, rng) for _ in range(200)]
+    assert {tuple(rows) for rows in drawn} == {
+        tuple((first + np.arange(3)) % 5) for first in range(5)
+    }
+
+
+def test_a_long_window_is_every_observation(rng: np.random.Generator) -> None:
+    np.testing.assert_array_equal(successive_rows(4, 9, rng), np.arange(4))

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import pymc_dpsplit as dps
 from pymc_dpsplit import sampler
 from pymc_dpsplit.step.schedule import increase_iterations, make_schedule
 from tests.support.families import component_of, target_of
@@ -26,6 +27,21 @@ def test_slow_chains_get_more_iterations(
     schedule = make_schedule(kernel, target, state)._replace(n_iterations=10)
     increased = increase_iterations(schedule, kernel, target, state, draws_per_time)
     assert increased.n_iterations == 10 * INCREASES[kernel, draws_per_time]
+
+
+def test_clusters_with_fewer_members_than_statistics_get_a_window(
+    rng: np.random.Generator,
+) -> None:
+    n_obs = 600
+    component = dps.MvNormal(np.zeros(5), 0.1, 7.0, np.eye(5))
+    target = target_of(component, rng.normal(size=(n_obs, 5)), 1.0)
+    few, many = (sampler.resume(target, np.arange(n_obs) % k) for k in (3, 60))
+    with_list, with_window = (make_schedule("exact", target, state) for state in (few, many))
+    assert with_list.window == 0
+    assert with_list.n_scanned == len(with_list.scan_list) > 0
+    assert 0 < with_window.window == with_window.n_scanned <= n_obs
+    assert len(with_window.scan_list) == 0
+    assert make_schedule("collapsed", target, many).window == 0
 
 
 def test_no_draw_has_more_iterations_than_allowed(rng: np.random.Generator) -> None:

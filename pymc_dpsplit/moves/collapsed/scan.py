@@ -188,6 +188,26 @@ def log_densities_alone(prior, data, rows):
 
 
 @jitted
+def successive_rows(n_obs, n_rows, rng):
+    """Choose successive observations; the first one, which follows the last one, at random.
+
+    Parameters
+    ----------
+    n_obs : int
+    n_rows : int
+        All observations if there are no more.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray of int64, shape (min(n_rows, n_obs),)
+    """
+    if n_rows >= n_obs:
+        return np.arange(n_obs)
+    return (np.int64(rng.random() * n_obs) + np.arange(n_rows)) % n_obs
+
+
+@jitted
 def linked_sweeps(target, labels, stats, rng, rows, log_alone, n_sweeps, strength):
     """Redraw the labels of `rows` in turn, several times over, and the strength after each time.
 
