@@ -27,6 +27,7 @@ from pymc_dpsplit.moves.partition_law import breaks_sticks
 from pymc_dpsplit.moves.split_merge.anchored import anchored_attempt
 from pymc_dpsplit.moves.split_merge.greedy import greedy_attempt
 from pymc_dpsplit.moves.split_merge.informed import informed_attempt
+from pymc_dpsplit.moves.split_merge.transfer import transfer_attempt
 from pymc_dpsplit.moves.split_merge.with_component import attempt_with_components
 from pymc_dpsplit.moves.start import assign_to_centres
 from pymc_dpsplit.moves.strength import move_strength
@@ -76,10 +77,13 @@ def finish_exact(target, labels, stats, rng, schedule, log_alone, acceptance_cou
     """
     stats = _scan(target, labels, stats, rng, schedule, log_alone)
     for _ in range(n_attempts(schedule.attempts, labels.shape[0], rng)):
-        if rng.random() < 0.5:
+        kind = np.int64(3.0 * rng.random())
+        if kind == 0:
             stats = anchored_attempt(target, labels, stats, rng, acceptance_counts)
-        else:
+        elif kind == 1:
             stats = informed_attempt(target, labels, stats, rng, acceptance_counts)
+        else:
+            stats = transfer_attempt(target, labels, stats, rng, True)
     return attempt_with_components(target, labels, stats, rng, schedule, acceptance_counts)
 
 
@@ -93,6 +97,7 @@ def _finish_greedy(target, labels, stats, rng, schedule, acceptance_counts):
     """Apply the moves of a tuning iteration that follow the slice sweep; not invariant."""
     for _ in range(_n_greedy(schedule)):
         stats = greedy_attempt(target, labels, stats, rng, acceptance_counts)
+        stats = transfer_attempt(target, labels, stats, rng, False)
     return stats
 
 
@@ -206,7 +211,13 @@ CONJUGATE = FamilyMoves(
         "greedy": KernelForm(
             _iterate_greedy,
             _finish_greedy,
-            (greedy_attempt, anchored_attempt, informed_attempt, collapsed_sweep),
+            (
+                greedy_attempt,
+                anchored_attempt,
+                informed_attempt,
+                transfer_attempt,
+                collapsed_sweep,
+            ),
         ),
     },
     sweep_cost=sweep_cost,

@@ -59,7 +59,9 @@ _MOVES_IN_A_DRAW = {"over-relaxed slice": 3, "exact kernel": 2}
 # Exact starts among the draws of a chain.  An informed choice hardly ever divides some clusters or
 # joins them again, so that a run of it alone stays in a part of the partitions: were the chains not
 # begun anew, the share of those that begin there would decide.
-_STARTS = {"informed": 10}
+# Transfers leave the number of clusters as it is.
+_TRANSFERS = "transfer", "transfer without its way back", "transfer by any anchors"
+_STARTS = {"informed": 10, **dict.fromkeys(_TRANSFERS, 30)}
 CASES = [
     (family, n_features, data)
     for family, row in FAMILIES.items()
@@ -189,7 +191,8 @@ def test_a_small_error_is_caught_by_long_runs(
 @pytest.mark.parametrize("name", slow_unless(QUICK_CONTROLS.__contains__, CONTROLS))
 def test_broken_move_is_caught(name: str, family: str, rng: np.random.Generator) -> None:
     case = (family, 1 if family == "Normal" else 2, "overlapping")
-    assert p_value(CONTROLS[name], case, 1.0, _SHORT, rng) < LEVEL
+    n_draws = _LONG if name in _TRANSFERS else _SHORT
+    assert p_value(CONTROLS[name], case, 1.0, n_draws, rng, _STARTS.get(name, 1)) < LEVEL
 
 
 @pytest.mark.slow

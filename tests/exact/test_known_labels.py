@@ -36,7 +36,7 @@ ALPHA, _CHAINS, _DRAWS = 1.3, 64, 150
 KNOWN = np.array([4, 0, 4, 2, -1, 2, -1, 2])
 N_ITEMS = 5
 FAMILIES = (("Normal", 1), ("MvNormal", 2), ("Poisson", 2))
-_TESTED = ("exact kernel", "collapsed", "slice", "anchored", "informed", "partial scan")
+_TESTED = ("exact kernel", "collapsed", "slice", "anchored", "informed", "transfer", "partial scan")
 CASES = [(of, move) for of in FAMILIES for move in _TESTED]
 CASES += [(of, move) for of in FAMILIES for move in PUBLISHED]
 

@@ -153,11 +153,12 @@ _MOVES = (
     "collapsed",
     "anchored",
     "informed",
+    "transfer",
     "partial scan",
     "exact kernel",
     *PUBLISHED_FOR_EVERY_LAW,
 )
-_ATTEMPTS = ("anchored", "informed", "Jain-Neal", "SAMS")  # alone they mix slowly
+_ATTEMPTS = ("anchored", "informed", "transfer", "Jain-Neal", "SAMS")  # alone they mix slowly
 
 
 @pytest.mark.slow

@@ -23,7 +23,12 @@ N_OBS = 40
 _SHORT, _LONG = 1500, 5000
 CASES = [(family, n) for family, row in FAMILIES.items() for n in row.n_features[-1:]]
 _FIRST = ("Normal", "DiagNormal", "MvNormal")
-_BROKEN_MERGES = ("unselected merge", "launch from the division", "merge without its reverse")
+_BROKEN_MERGES = (
+    "transfer by any anchors",
+    "unselected merge",
+    "launch from the division",
+    "merge without its reverse",
+)
 SHORT_CASES = [
     (name, case, alpha)
     for name in MOVES

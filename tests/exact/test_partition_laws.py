@@ -53,12 +53,13 @@ _MOVES = (
     "collapsed",
     "anchored",
     "informed",
+    "transfer",
     "partial scan",
     "exact kernel",
     *PUBLISHED_FOR_EVERY_LAW,
 )
 # Exact starts among the draws of a chain, see `test_enumeration`.
-_STARTS = {"informed": 10}
+_STARTS = {"informed": 10, "transfer": 20}
 
 
 def rows_of(family: str) -> np.ndarray:

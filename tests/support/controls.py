@@ -30,6 +30,7 @@ from pymc_dpsplit.moves.split_merge.division import (
 )
 from pymc_dpsplit.moves.split_merge.greedy import greedy_attempt
 from pymc_dpsplit.moves.split_merge.selection import draw_cluster, draw_pair, log_marginals
+from pymc_dpsplit.moves.split_merge.transfer import transfer_attempt
 from pymc_dpsplit.moves.sweep.assignment import (
     assign_strips,
     new_counter,
@@ -53,7 +54,7 @@ from pymc_dpsplit.samplers.slice_sampler import slice_sweep_of_sticks
 from pymc_dpsplit.samplers.sticks import draw_positions
 from pymc_dpsplit.samplers.sub_cluster_proposals import decide_by_sub_clusters
 from pymc_dpsplit.samplers.two_sides import decide_by_ratio, fill_sides, sides_to_reach
-from tests.support.moves import Move, sweep
+from tests.support.moves import Move, sweep, three_transfers
 
 
 def assign(
@@ -276,7 +277,23 @@ def _processors_drawn_equally(target, labels, stats, rng):
 # For tests of its own: few atoms without observations hide it.
 sweep_by_number = sweep(_by_number)
 
+
 # Each is of one sampler of the room `samplers`.
+@numba.njit
+def _for_certain(target, labels, members, a, anchors, stream):
+    return 0.0
+
+
+@numba.njit
+def _anchors_alike(n_origin, n_moving, n_goal):
+    return 0.0
+
+
+# Transfers that take the division on the way back for certain, and that take all anchors as equally
+# probable.
+_one_way = altered(transfer_attempt, log_probability_of=_for_certain)
+_by_any_anchors = altered(transfer_attempt, _log_ratio_of_anchors=_anchors_alike)
+
 CONTROLS_OF_PUBLISHED: dict[str, Move] = {
     "launch from the division": sweep(_launched_by_the_division),
     "merge without its reverse": sweep(_merged_without_reverse),
@@ -295,5 +312,7 @@ CONTROLS: dict[str, Move] = {
     "unselected merge": sweep(_unselected),
     "doubled concentration": wrong_by(2.0),
     "units chosen by the partition": sweep(_drawn_together),
+    "transfer without its way back": three_transfers(_one_way),
+    "transfer by any anchors": three_transfers(_by_any_anchors),
     **CONTROLS_OF_PUBLISHED,
 }

@@ -19,6 +19,7 @@ from pymc_dpsplit.moves.collapsed.scan import (
 from pymc_dpsplit.moves.measure import no_atoms
 from pymc_dpsplit.moves.split_merge.anchored import anchored_attempt
 from pymc_dpsplit.moves.split_merge.informed import informed_attempt
+from pymc_dpsplit.moves.split_merge.transfer import transfer_attempt
 from pymc_dpsplit.moves.sweep import threaded_sweep as by_threads
 from pymc_dpsplit.moves.sweep.assignment import next_sweep, slice_sweep
 from pymc_dpsplit.samplers.jain_neal import jain_neal_attempt
@@ -71,6 +72,17 @@ def kernel(name: str, **options: Any) -> Move:
         return sampler.advance(name, target, state, rng, schedule)[0]
 
     return move
+
+
+def three_transfers(attempt_of_kind: Callable[..., np.ndarray]) -> Move:
+    """Three transfers, which leave the number of clusters as it is."""
+
+    def transfers(target, labels, stats, rng):
+        for _ in range(3):
+            stats = attempt_of_kind(target, labels, stats, rng, True)
+        return stats
+
+    return sweep(transfers)
 
 
 def random_window(
@@ -137,4 +149,5 @@ MOVES: dict[str, Move] = {
     "collapsed split/merge": kernel("collapsed-split-merge"),
     **PUBLISHED,
     "random window": random_window,
+    "transfer": three_transfers(transfer_attempt),
 }

@@ -1,0 +1,150 @@
+"""Transfer: a part of one cluster goes to another cluster, in one move.
+
+Splits and merges take two moves for this, and the partition between them is often thousands of
+times less probable: with two pairs of groups, each of which can be one cluster, a group that both
+pairs have in common stays where it is.  Here a cluster is divided with two of its observations on
+different sides, and the second side, as a block, draws the cluster that it joins from all others
+and the first side, eq. (3.6).
+"""
+
+import math
+
+import numpy as np
+
+from pymc_dpsplit.components.base import log_marginal
+from pymc_dpsplit.kernels.jit import jitted, jitted_beside
+from pymc_dpsplit.kernels.random import categorical_at, draw_key
+from pymc_dpsplit.kernels.rows import copy_row
+from pymc_dpsplit.kernels.streams import new_stream, next_index, next_uniform
+from pymc_dpsplit.moves.cluster_order import cluster_order
+from pymc_dpsplit.moves.partition import members_of
+from pymc_dpsplit.moves.partition_law import log_joining_factor
+from pymc_dpsplit.moves.split_merge.division import draw_division, log_probability_of
+
+
+@jitted
+def _log_mass_of_joining(target, rest, part):
+    """Log of the factor by which the posterior changes as `part` joins `rest`, up to a constant."""
+    of_law = log_joining_factor(target.law, rest[0], part[0])
+    return of_law + log_marginal(target.prior, rest + part) - log_marginal(target.prior, rest)
+
+
+@jitted
+def draw_goal(target, labels, stats, origin, pair, stream):
+    """Draw the cluster that the second side of a division joins; the first side is one of them.
+
+    Probabilities are proportional to the square root of the posterior.  In proportion to the
+    posterior itself every gain would be spent on the choice, and none would be left to make up for
+    a division back that is less probable.
+
+    Parameters
+    ----------
+    target : Target
+    labels : ndarray of int32, shape (N,)
+    stats : ndarray of float64, shape (K, S)
+    origin : int
+        The cluster that is divided; it stands for its first side.
+    pair : ndarray of float64, shape (2, S)
+        Statistics of the sides.
+    stream : ndarray of uint64, shape (2,)
+
+    Returns
+    -------
+    goal : int
+    log_gain : float
+        Log of what is left of the ratio of the posteriors, after that of the choices.
+    """
+    order = cluster_order(labels, stats)
+    log_root, roots, of_origin = np.empty(order.shape[0]), np.empty(order.shape[0]), 0.0
+    for p in range(order.shape[0]):
+        rest = pair[0] if order[p] == origin else stats[order[p]]
+        log_root[p] = 0.5 * _log_mass_of_joining(target, rest, pair[1])
+        if order[p] == origin:
+            of_origin = log_root[p]
+    largest = log_root.max()
+    for p in range(order.shape[0]):
+        roots[p] = math.exp(log_root[p] - largest)
+    chosen = categorical_at(next_uniform(stream), roots)
+    return order[chosen], log_root[chosen] - of_origin
+
+
+@jitted
+def _draw_anchors(labels, stats, stream):
+    """Draw an observation that goes, second, and another one of its cluster that stays, first.
+
+    Both are the same if it is alone.
+    """
+    anchors = np.empty(2, np.int64)
+    anchors[:] = next_index(stream, labels.shape[0])
+    origin = np.int64(labels[anchors[1]])
+    members = members_of(labels, stats, origin, origin)
+    if members.shape[0] > 1:
+        anchors[0] = members[next_index(stream, members.shape[0] - 1)]
+        if anchors[0] >= anchors[1]:
+            anchors[0] = members[np.searchsorted(members, anchors[0]) + 1]
+    return anchors
+
+
+@jitted
+def _log_ratio_of_anchors(n_origin, n_moving, n_goal):
+    """Log ratio of the probabilities of drawing anchors, on the way back and on the way there."""
+    there = math.log(n_origin - 1.0) + math.log(n_goal)
+    back = math.log(n_goal + n_moving - 1.0) + math.log(n_origin - n_moving)
+    return there - back
+
+
+@jitted
+def _moved(labels, stats, origin, goal, moving, pair):
+    """Carry out a transfer in place; return the statistics."""
+    for i in moving:
+        labels[i] = goal
+    changed = stats.copy()
+    copy_row(pair[0], changed[origin])
+    for j in range(stats.shape[1]):
+        changed[goal, j] += pair[1, j]
+    return changed
+
+
+@jitted_beside("stats")
+def transfer_attempt(target, labels, stats, rng, is_exact):
+    """Attempt one transfer in place; return the statistics.
+
+    Parameters
+    ----------
+    target : Target
+    labels : ndarray of int32, shape (N,)
+        Changed.
+    stats : ndarray of float64, shape (K, S)
+    rng : numpy.random.Generator
+    is_exact : bool
+        Whether probabilities of anchors and divisions count; without them the posterior is not
+        invariant, which is for tuning.
+
+    Returns
+    -------
+    ndarray of float64, shape (K, S)
+    """
+    stream = new_stream(draw_key(rng))
+    anchors = _draw_anchors(labels, stats, stream)
+    if stats.shape[0] == 1 or anchors[0] == anchors[1]:
+        return stats
+    origin = np.int64(labels[anchors[1]])
+    members, side, pair, log_q = draw_division(target, labels, stats, stream, origin, anchors)
+    goal, log_accept = draw_goal(target, labels, stats, origin, pair, stream)
+    if goal == origin:
+        return stats
+    moving, others = np.sort(members[side == 1]), members_of(labels, stats, goal, goal)
+    log_u = math.log(next_uniform(stream))
+    if is_exact:
+        sizes = members.shape[0], moving.shape[0], others.shape[0]
+        log_accept += _log_ratio_of_anchors(*sizes) - log_q
+    # The probability of the division back is at most 1.
+    if log_u >= log_accept:
+        return stats
+    if is_exact:
+        anchors[0] = others[next_index(stream, others.shape[0])]
+        union = np.sort(np.concatenate((others, moving)))
+        log_accept += log_probability_of(target, labels, union, goal, anchors, stream)
+        if log_u >= log_accept:
+            return stats
+    return _moved(labels, stats, origin, goal, moving, pair)
