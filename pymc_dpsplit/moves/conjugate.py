@@ -27,7 +27,7 @@ from pymc_dpsplit.moves.partition_law import breaks_sticks
 from pymc_dpsplit.moves.split_merge.anchored import anchored_attempt
 from pymc_dpsplit.moves.split_merge.greedy import greedy_attempt
 from pymc_dpsplit.moves.split_merge.informed import informed_attempt
-from pymc_dpsplit.moves.split_merge.transfer import transfer_attempt
+from pymc_dpsplit.moves.split_merge.transfer import greedy_transfer, transfer_attempt
 from pymc_dpsplit.moves.split_merge.with_component import attempt_with_components
 from pymc_dpsplit.moves.start import assign_to_centres
 from pymc_dpsplit.moves.strength import move_strength
@@ -83,7 +83,7 @@ def finish_exact(target, labels, stats, rng, schedule, log_alone, acceptance_cou
         elif kind == 1:
             stats = informed_attempt(target, labels, stats, rng, acceptance_counts)
         else:
-            stats = transfer_attempt(target, labels, stats, rng, True)
+            stats = transfer_attempt(target, labels, stats, rng)
     return attempt_with_components(target, labels, stats, rng, schedule, acceptance_counts)
 
 
@@ -97,7 +97,7 @@ def _finish_greedy(target, labels, stats, rng, schedule, acceptance_counts):
     """Apply the moves of a tuning iteration that follow the slice sweep; not invariant."""
     for _ in range(_n_greedy(schedule)):
         stats = greedy_attempt(target, labels, stats, rng, acceptance_counts)
-        stats = transfer_attempt(target, labels, stats, rng, False)
+        stats = greedy_transfer(target, labels, stats, rng)
     return stats
 
 
@@ -215,6 +215,7 @@ CONJUGATE = FamilyMoves(
                 greedy_attempt,
                 anchored_attempt,
                 informed_attempt,
+                greedy_transfer,
                 transfer_attempt,
                 collapsed_sweep,
             ),

@@ -19,7 +19,7 @@ from pymc_dpsplit.moves.collapsed.scan import (
 from pymc_dpsplit.moves.measure import no_atoms
 from pymc_dpsplit.moves.split_merge.anchored import anchored_attempt
 from pymc_dpsplit.moves.split_merge.informed import informed_attempt
-from pymc_dpsplit.moves.split_merge.transfer import transfer_attempt
+from pymc_dpsplit.moves.split_merge.transfer import transfer
 from pymc_dpsplit.moves.sweep import threaded_sweep as by_threads
 from pymc_dpsplit.moves.sweep.assignment import next_sweep, slice_sweep
 from pymc_dpsplit.samplers.jain_neal import jain_neal_attempt
@@ -74,12 +74,12 @@ def kernel(name: str, **options: Any) -> Move:
     return move
 
 
-def three_transfers(attempt_of_kind: Callable[..., np.ndarray]) -> Move:
+def three_transfers(kind: Callable[..., np.ndarray]) -> Move:
     """Three transfers, which leave the number of clusters as it is."""
 
     def transfers(target, labels, stats, rng):
         for _ in range(3):
-            stats = attempt_of_kind(target, labels, stats, rng, True)
+            stats = kind(target, labels, stats, rng, True)
         return stats
 
     return sweep(transfers)
@@ -149,5 +149,5 @@ MOVES: dict[str, Move] = {
     "collapsed split/merge": kernel("collapsed-split-merge"),
     **PUBLISHED,
     "random window": random_window,
-    "transfer": three_transfers(transfer_attempt),
+    "transfer": three_transfers(transfer),
 }

@@ -105,8 +105,8 @@ def _moved(labels, stats, origin, goal, moving, pair):
     return changed
 
 
-@jitted_beside("stats")
-def transfer_attempt(target, labels, stats, rng, is_exact):
+@jitted
+def transfer(target, labels, stats, rng, is_exact):
     """Attempt one transfer in place; return the statistics.
 
     Parameters
@@ -118,7 +118,7 @@ def transfer_attempt(target, labels, stats, rng, is_exact):
     rng : numpy.random.Generator
     is_exact : bool
         Whether probabilities of anchors and divisions count; without them the posterior is not
-        invariant, which is for tuning.
+        invariant.
 
     Returns
     -------
@@ -148,3 +148,15 @@ def transfer_attempt(target, labels, stats, rng, is_exact):
         if log_u >= log_accept:
             return stats
     return _moved(labels, stats, origin, goal, moving, pair)
+
+
+@jitted_beside("stats")
+def transfer_attempt(target, labels, stats, rng):
+    """Attempt one transfer in place, see `transfer`; return the statistics."""
+    return transfer(target, labels, stats, rng, True)
+
+
+@jitted_beside("stats")
+def greedy_transfer(target, labels, stats, rng):
+    """Attempt one transfer in place for tuning only; return the statistics."""
+    return transfer(target, labels, stats, rng, False)
