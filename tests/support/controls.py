@@ -280,7 +280,7 @@ sweep_by_number = sweep(_by_number)
 
 # Each is of one sampler of the room `samplers`.
 @numba.njit
-def _for_certain(target, labels, members, a, anchors, stream):
+def _for_certain(target, labels, stats, stream, a, b, anchors):
     return 0.0
 
 
@@ -291,7 +291,7 @@ def _anchors_alike(n_origin, n_moving, n_goal):
 
 # Transfers that take the division on the way back for certain, and that take all anchors as equally
 # probable.
-_one_way = altered(transfer, log_probability_of=_for_certain)
+_one_way = altered(transfer, log_division_probability=_for_certain)
 _by_any_anchors = altered(transfer, _log_ratio_of_anchors=_anchors_alike)
 
 CONTROLS_OF_PUBLISHED: dict[str, Move] = {

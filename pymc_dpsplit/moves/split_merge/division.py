@@ -67,33 +67,11 @@ def log_division_probability(target, labels, stats, stream, a, b, anchors):
     -------
     float
     """
-    return log_probability_of(target, labels, members_of(labels, stats, a, b), a, anchors, stream)
-
-
-@jitted
-def log_probability_of(target, labels, members, a, anchors, stream):
-    """Log probability that a launch in a set divides it into those in cluster a and all others.
-
-    Parameters
-    ----------
-    target : Target
-    labels : ndarray of int32, shape (N,)
-    members : ndarray of int64, shape (n,)
-        The set, ascending.
-    a : int
-    anchors : ndarray of int64, shape (2,)
-        Members that are in a and that are not, or `no_anchors`.
-    stream : ndarray of uint64, shape (2,)
-
-    Returns
-    -------
-    float
-    """
-    ordered, bounds = order_by_block(members)
-    side = np.empty(ordered.shape[0], np.int8)
-    for j in range(ordered.shape[0]):
-        side[j] = 0 if labels[ordered[j]] == a else 1
-    _, log_q = _divide(target, ordered, bounds, anchors, side, False, stream)
+    members, bounds = order_by_block(members_of(labels, stats, a, b))
+    side = np.empty(members.shape[0], np.int8)
+    for j in range(members.shape[0]):
+        side[j] = 0 if labels[members[j]] == a else 1
+    _, log_q = _divide(target, members, bounds, anchors, side, False, stream)
     return log_q
 
 

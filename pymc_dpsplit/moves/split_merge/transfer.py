@@ -14,12 +14,11 @@ import numpy as np
 from pymc_dpsplit.components.base import log_marginal
 from pymc_dpsplit.kernels.jit import jitted, jitted_beside
 from pymc_dpsplit.kernels.random import categorical_at, draw_key
-from pymc_dpsplit.kernels.rows import copy_row
 from pymc_dpsplit.kernels.streams import new_stream, next_index, next_uniform
 from pymc_dpsplit.moves.cluster_order import cluster_order
-from pymc_dpsplit.moves.partition import members_of
+from pymc_dpsplit.moves.partition import apply_merge, apply_split, members_of
 from pymc_dpsplit.moves.partition_law import log_joining_factor
-from pymc_dpsplit.moves.split_merge.division import draw_division, log_probability_of
+from pymc_dpsplit.moves.split_merge.division import draw_division, log_division_probability
 
 
 @jitted
@@ -79,9 +78,9 @@ def _draw_anchors(labels, stats, stream):
     origin = np.int64(labels[anchors[1]])
     members = members_of(labels, stats, origin, origin)
     if members.shape[0] > 1:
-        anchors[0] = members[next_index(stream, members.shape[0] - 1)]
-        if anchors[0] >= anchors[1]:
-            anchors[0] = members[np.searchsorted(members, anchors[0]) + 1]
+        at = next_index(stream, members.shape[0] - 1)
+        # Members are ascending.
+        anchors[0] = members[at] if members[at] < anchors[1] else members[at + 1]
     return anchors
 
 
@@ -91,18 +90,6 @@ def _log_ratio_of_anchors(n_origin, n_moving, n_goal):
     there = math.log(n_origin - 1.0) + math.log(n_goal)
     back = math.log(n_goal + n_moving - 1.0) + math.log(n_origin - n_moving)
     return there - back
-
-
-@jitted
-def _moved(labels, stats, origin, goal, moving, pair):
-    """Carry out a transfer in place; return the statistics."""
-    for i in moving:
-        labels[i] = goal
-    changed = stats.copy()
-    copy_row(pair[0], changed[origin])
-    for j in range(stats.shape[1]):
-        changed[goal, j] += pair[1, j]
-    return changed
 
 
 @jitted
@@ -133,21 +120,22 @@ def transfer(target, labels, stats, rng, is_exact):
     goal, log_accept = draw_goal(target, labels, stats, origin, pair, stream)
     if goal == origin:
         return stats
-    moving, others = np.sort(members[side == 1]), members_of(labels, stats, goal, goal)
-    log_u = math.log(next_uniform(stream))
+    others, log_u = members_of(labels, stats, goal, goal), math.log(next_uniform(stream))
     if is_exact:
-        sizes = members.shape[0], moving.shape[0], others.shape[0]
+        sizes = members.shape[0], np.sum(side), others.shape[0]
         log_accept += _log_ratio_of_anchors(*sizes) - log_q
     # The probability of the division back is at most 1.
     if log_u >= log_accept:
         return stats
+    part = stats.shape[0]
+    divided = apply_split(labels, stats, origin, members, side, pair[0], pair[1])
     if is_exact:
         anchors[0] = others[next_index(stream, others.shape[0])]
-        union = np.sort(np.concatenate((others, moving)))
-        log_accept += log_probability_of(target, labels, union, goal, anchors, stream)
+        log_accept += log_division_probability(target, labels, divided, stream, goal, part, anchors)
         if log_u >= log_accept:
+            apply_merge(labels, divided, origin, part)
             return stats
-    return _moved(labels, stats, origin, goal, moving, pair)
+    return apply_merge(labels, divided, goal, part)
 
 
 @jitted_beside("stats")
