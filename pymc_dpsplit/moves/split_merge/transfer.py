@@ -1,10 +1,10 @@
 """Transfer: a part of one cluster goes to another cluster, in one move.
 
-Splits and merges take two moves for this, and the partition between them is often thousands of
-times less probable: with two pairs of groups, each of which can be one cluster, a group that both
-pairs have in common stays where it is.  Here a cluster is divided with two of its observations on
-different sides, and the second side, as a block, draws the cluster that it joins from all others
-and the first side, eq. (3.6).
+Splits and merges take two moves for this, and the partition between them is often hundreds of nats
+worse: if a group of observations can share a cluster with either of two other groups, it stays with
+the one that it joined first.  Here a cluster is divided with two of its observations on different
+sides, and the second side, as a block, draws the cluster that it joins from all others and the
+first side, eq. (3.6).
 """
 
 import math
