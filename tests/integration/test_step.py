@@ -1,6 +1,7 @@
 """The step method: its options, its state, its statistics, and the models it refuses."""
 
 import logging
+from dataclasses import replace
 from io import StringIO
 
 import cloudpickle
@@ -297,6 +298,25 @@ def test_restored_step_goes_on_identically(kernel, n_steps):
     assert equal_dataclass_values(other.sampling_state, before)
     assert_same_chain(step, other, point)
     assert equal_dataclass_values(state, before)  # what was saved is a copy
+
+
+def test_restored_step_goes_on_with_its_window():
+    counts = np.random.default_rng(4).poisson(2.0, size=(80, 40))
+    with pm.Model() as model:
+        dps.DPMixture("x", 1.0, dps.Multinomial(0.5), observed=counts)
+        step, other, forgetful = (
+            dps.DPSplitMerge(model.free_RVs, kernel="exact", start_clusters=8, iterations=2)
+            for _ in range(3)
+        )
+    step.setup_chain(np.random.default_rng(8), 0, 9)
+    point = advanced(step, model.initial_point(), 3)
+    state = step.sampling_state
+    assert 0 < state.window < len(counts)
+    other.sampling_state = state
+    assert_same_chain(step, other, point)
+    forgetful.sampling_state = replace(state, window=0)
+    advanced(forgetful, point, 5)
+    assert not np.array_equal(forgetful.labels, step.labels)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
