@@ -50,7 +50,8 @@ LINES = (
     Line("GIBBS+SAMS", "sams", {}),
 )
 _GREEDY_ITERATIONS = 30
-# Iterations of the default with one schedule; in `pm.sample` they are draws of tuning.
+# Iterations with one schedule, which changes for the default alone; in `pm.sample` they are draws
+# of tuning.
 _RESCHEDULE_EVERY = 25
 # Mean log density of rows that were held out, given a partition of the others.
 Score = Callable[[sampler.ChainState], float]
@@ -89,15 +90,11 @@ def scheduled(
     present: sampler.Schedule | None,
 ) -> sampler.Schedule:
     """Schedule of an iteration, as published; that of the default is renewed now and then."""
-    published = sampler.SAMPLERS.get(line.kernel)
-    if published is not None:
-        settings = published.settings(line.options)
-        return sampler.Schedule(
-            1, float(published.attempts), np.empty(0, np.int64), settings=settings
-        )
     if present is not None and iteration % _RESCHEDULE_EVERY:
         return present
-    return make_schedule(line.kernel, target, state)._replace(n_iterations=1)
+    published = sampler.SAMPLERS.get(line.kernel)
+    settings = None if published is None else published.settings(line.options)
+    return make_schedule(line.kernel, target, state, settings=settings)._replace(n_iterations=1)
 
 
 def advance(

@@ -278,7 +278,6 @@ def _processors_drawn_equally(target, labels, stats, rng):
 sweep_by_number = sweep(_by_number)
 
 
-# Each is of one sampler of the room `samplers`.
 @numba.njit
 def _for_certain(target, labels, stats, stream, a, b, anchors):
     return 0.0
@@ -294,6 +293,7 @@ def _anchors_alike(n_origin, n_moving, n_goal):
 _one_way = altered(transfer, log_division_probability=_for_certain)
 _by_any_anchors = altered(transfer, _log_ratio_of_anchors=_anchors_alike)
 
+# Each is of one sampler of the room `samplers`.
 CONTROLS_OF_PUBLISHED: dict[str, Move] = {
     "launch from the division": sweep(_launched_by_the_division),
     "merge without its reverse": sweep(_merged_without_reverse),

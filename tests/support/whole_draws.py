@@ -240,8 +240,11 @@ class WholeDraws:
 Mutant = Callable[[WholeDraws, pytest.MonkeyPatch], None]
 
 
-def plan_by_state(draws: WholeDraws, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Scan, in every iteration, the members of the smallest clusters that there are."""
+def _plan_each_iteration(
+    monkeypatch: pytest.MonkeyPatch,
+    plan: Callable[[sampler.ChainState, sampler.Schedule], sampler.Schedule],
+) -> None:
+    """Have every iteration of a draw run by a schedule that depends on the state before it."""
     honest = sampler.advance
 
     def advance(
@@ -249,14 +252,23 @@ def plan_by_state(draws: WholeDraws, monkeypatch: pytest.MonkeyPatch) -> None:
     ) -> Any:
         acceptance_counts = np.zeros(4, np.int64)
         for _ in range(schedule.n_iterations):
-            scanned = np.flatnonzero(state.stats[state.labels, 0] <= 2.0)
-            single = schedule._replace(n_iterations=1, scan_list=scanned)
+            single = plan(state, schedule._replace(n_iterations=1))
             state, more = honest(form, target, state, rng, single, pool)
             target = with_present_law(target, schedule.strength)
             acceptance_counts += more
         return state, acceptance_counts
 
     monkeypatch.setattr("pymc_dpsplit.step.dp_split_merge.sampler.advance", advance)
+
+
+def plan_by_state(draws: WholeDraws, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scan, in every iteration, the members of the smallest clusters that there are."""
+    del draws
+
+    def plan(state: sampler.ChainState, schedule: sampler.Schedule) -> sampler.Schedule:
+        return schedule._replace(scan_list=np.flatnonzero(state.stats[state.labels, 0] <= 2.0))
+
+    _plan_each_iteration(monkeypatch, plan)
 
 
 def with_window(draws: WholeDraws, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -268,42 +280,23 @@ def with_window(draws: WholeDraws, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def window_by_state(draws: WholeDraws, monkeypatch: pytest.MonkeyPatch) -> None:
     """Begin the window with a member of the smallest cluster."""
-    honest = sampler.advance
 
-    def advance(
-        form: Any, target: Any, state: Any, rng: Any, schedule: Any, pool: Any = None
-    ) -> Any:
-        acceptance_counts = np.zeros(4, np.int64)
-        for _ in range(schedule.n_iterations):
-            first = int(np.argmin(state.stats[state.labels, 0]))
-            rows = (first + np.arange(draws.n_obs // 4)) % draws.n_obs
-            single = schedule._replace(n_iterations=1, scan_list=rows, window=0)
-            state, more = honest(form, target, state, rng, single, pool)
-            target = with_present_law(target, schedule.strength)
-            acceptance_counts += more
-        return state, acceptance_counts
+    def plan(state: sampler.ChainState, schedule: sampler.Schedule) -> sampler.Schedule:
+        first = int(np.argmin(state.stats[state.labels, 0]))
+        rows = (first + np.arange(draws.n_obs // 4)) % draws.n_obs
+        return schedule._replace(scan_list=rows, window=0)
 
-    monkeypatch.setattr("pymc_dpsplit.step.dp_split_merge.sampler.advance", advance)
+    _plan_each_iteration(monkeypatch, plan)
 
 
 def attempts_by_state(draws: WholeDraws, monkeypatch: pytest.MonkeyPatch) -> None:
     """Make split/merge attempts, many at a time, only while there are few clusters."""
     del draws
-    honest = sampler.advance
 
-    def advance(
-        form: Any, target: Any, state: Any, rng: Any, schedule: Any, pool: Any = None
-    ) -> Any:
-        acceptance_counts = np.zeros(4, np.int64)
-        for _ in range(schedule.n_iterations):
-            attempts = 8.0 if len(state.stats) <= 5 else 0.0
-            single = schedule._replace(n_iterations=1, attempts=attempts)
-            state, more = honest(form, target, state, rng, single, pool)
-            target = with_present_law(target, schedule.strength)
-            acceptance_counts += more
-        return state, acceptance_counts
+    def plan(state: sampler.ChainState, schedule: sampler.Schedule) -> sampler.Schedule:
+        return schedule._replace(attempts=8.0 if len(state.stats) <= 5 else 0.0)
 
-    monkeypatch.setattr("pymc_dpsplit.step.dp_split_merge.sampler.advance", advance)
+    _plan_each_iteration(monkeypatch, plan)
 
 
 def stale_measure(draws: WholeDraws, monkeypatch: pytest.MonkeyPatch) -> None:
