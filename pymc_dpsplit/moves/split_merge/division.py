@@ -43,10 +43,31 @@ def draw_division(target, labels, stats, stream, cluster, anchors):
     log_q : float
         Log probability of the division.
     """
-    members, bounds = order_by_block(members_of(labels, stats, cluster, cluster))
-    side = np.empty(members.shape[0], np.int8)
-    pair, log_q = _divide(target, members, bounds, anchors, side, True, stream)
-    return members, side, pair, log_q
+    return divide_members(target, members_of(labels, stats, cluster, cluster), stream, anchors)
+
+
+@jitted
+def divide_members(target, members, stream, anchors):
+    """Launch in a set and draw a division of it.
+
+    Parameters
+    ----------
+    target : Target
+    members : ndarray of int64, shape (n,)
+        Ascending.
+    stream : ndarray of uint64, shape (2,)
+    anchors : ndarray of int64, shape (2,)
+        See `draw_division`.
+
+    Returns
+    -------
+    members, side, pair, log_q
+        See `draw_division`.
+    """
+    ordered, bounds = order_by_block(members)
+    side = np.empty(ordered.shape[0], np.int8)
+    pair, log_q = _divide(target, ordered, bounds, anchors, side, True, stream)
+    return ordered, side, pair, log_q
 
 
 @jitted

@@ -18,7 +18,7 @@ from pymc_dpsplit.kernels.streams import new_stream, next_index, next_uniform
 from pymc_dpsplit.moves.cluster_order import cluster_order
 from pymc_dpsplit.moves.partition import apply_merge, apply_split, members_of
 from pymc_dpsplit.moves.partition_law import log_joining_factor
-from pymc_dpsplit.moves.split_merge.division import draw_division, log_division_probability
+from pymc_dpsplit.moves.split_merge.division import divide_members, log_division_probability
 
 
 @jitted
@@ -68,19 +68,15 @@ def draw_goal(target, labels, stats, origin, pair, stream):
 
 
 @jitted
-def _draw_anchors(labels, stats, stream):
-    """Draw an observation that goes, second, and another one of its cluster that stays, first.
+def _draw_anchors(goes, members, stream):
+    """Draw another member that stays, first, beside the one that goes, second.
 
-    Both are the same if it is alone.
+    Members are ascending, at least two.
     """
     anchors = np.empty(2, np.int64)
-    anchors[:] = next_index(stream, labels.shape[0])
-    origin = np.int64(labels[anchors[1]])
-    members = members_of(labels, stats, origin, origin)
-    if members.shape[0] > 1:
-        at = next_index(stream, members.shape[0] - 1)
-        # Members are ascending.
-        anchors[0] = members[at] if members[at] < anchors[1] else members[at + 1]
+    at = next_index(stream, members.shape[0] - 1)
+    anchors[0] = members[at] if members[at] < goes else members[at + 1]
+    anchors[1] = goes
     return anchors
 
 
@@ -112,11 +108,13 @@ def transfer(target, labels, stats, rng, is_exact):
     ndarray of float64, shape (K, S)
     """
     stream = new_stream(draw_key(rng))
-    anchors = _draw_anchors(labels, stats, stream)
-    if stats.shape[0] == 1 or anchors[0] == anchors[1]:
+    goes = next_index(stream, labels.shape[0])
+    origin = np.int64(labels[goes])
+    members = members_of(labels, stats, origin, origin)
+    if stats.shape[0] == 1 or members.shape[0] == 1:
         return stats
-    origin = np.int64(labels[anchors[1]])
-    members, side, pair, log_q = draw_division(target, labels, stats, stream, origin, anchors)
+    anchors = _draw_anchors(goes, members, stream)
+    members, side, pair, log_q = divide_members(target, members, stream, anchors)
     goal, log_accept = draw_goal(target, labels, stats, origin, pair, stream)
     if goal == origin:
         return stats
