@@ -226,6 +226,8 @@ class Schedule(NamedTuple):
     window : int
         If positive, an iteration scans as many successive observations, from a random one on, in
         place of those of the list.
+    regroupings : float
+        Mean number of regroupings in an iteration of early tuning, at most 1.
     """
 
     n_iterations: int
@@ -234,6 +236,7 @@ class Schedule(NamedTuple):
     strength: StrengthPrior = fixed_strength()
     settings: np.ndarray = np.empty(0)
     window: int = 0
+    regroupings: float = 0.5
 
     @property
     def n_scanned(self) -> int:

@@ -27,7 +27,8 @@ from pymc_dpsplit.moves.partition_law import breaks_sticks
 from pymc_dpsplit.moves.split_merge.anchored import anchored_attempt
 from pymc_dpsplit.moves.split_merge.greedy import greedy_attempt
 from pymc_dpsplit.moves.split_merge.informed import informed_attempt
-from pymc_dpsplit.moves.split_merge.transfer import greedy_transfer, transfer_attempt
+from pymc_dpsplit.moves.split_merge.regrouping import regroup
+from pymc_dpsplit.moves.split_merge.transfer import transfer_attempt
 from pymc_dpsplit.moves.split_merge.with_component import attempt_with_components
 from pymc_dpsplit.moves.start import assign_to_centres
 from pymc_dpsplit.moves.strength import move_strength
@@ -35,7 +36,7 @@ from pymc_dpsplit.moves.sweep.assignment import next_sweep, slice_sweep
 from pymc_dpsplit.moves.sweep.heavy_remainder import redraw_labels_of_conjugate
 from pymc_dpsplit.moves.target import Target
 
-_GREEDY_ATTEMPTS = 10
+_GREEDY_ATTEMPTS = 3
 
 
 @jitted
@@ -97,7 +98,8 @@ def _finish_greedy(target, labels, stats, rng, schedule, acceptance_counts):
     """Apply the moves of a tuning iteration that follow the slice sweep; not invariant."""
     for _ in range(_n_greedy(schedule)):
         stats = greedy_attempt(target, labels, stats, rng, acceptance_counts)
-        stats = greedy_transfer(target, labels, stats, rng)
+    if rng.random() < schedule.regroupings:
+        stats = regroup(target, labels, stats, rng)
     return stats
 
 
@@ -215,7 +217,7 @@ CONJUGATE = FamilyMoves(
                 greedy_attempt,
                 anchored_attempt,
                 informed_attempt,
-                greedy_transfer,
+                regroup,
                 transfer_attempt,
                 collapsed_sweep,
             ),

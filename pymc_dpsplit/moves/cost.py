@@ -6,6 +6,7 @@ from pymc_dpsplit.components.collapsed import table_height
 from pymc_dpsplit.components.mixed_pair import MixedRows
 from pymc_dpsplit.components.shared_labels.kernels import GroupedRows
 from pymc_dpsplit.moves.family_moves import typical_size
+from pymc_dpsplit.moves.split_merge.regrouping import MOST_CLUSTERS
 from pymc_dpsplit.moves.target import Target
 
 # For sparse rows: a multiplication and addition per entry and cluster, from a table; and a gamma
@@ -69,6 +70,14 @@ def visit_cost(target: Target, n_clusters: int) -> float:
         # Vector code over clusters; a quarter of the observations moves, which is most of 250.
         return 250.0 + n_clusters * (2.0 + 0.1 * work)
     return (n_clusters + 1.0) * (80.0 + 2.0 * work)
+
+
+def regrouping_cost(target: Target, n_clusters: int) -> float:
+    """Cost of a regrouping in nanoseconds, for conjugate families."""
+    n_sides = 2.0 * min(n_clusters, MOST_CLUSTERS)
+    # A marginal likelihood takes a factorisation, or a pass over the columns.
+    marginal = 200.0 + _column_cost(target.data) + 0.2 * work_of(target.data) ** 1.5
+    return (40.0 + work_of(target.data)) * target.data.shape[0] + n_sides**2 * marginal
 
 
 def attempt_cost(target: Target, n_clusters: int) -> float:

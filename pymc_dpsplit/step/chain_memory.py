@@ -17,7 +17,7 @@ class DPSplitMergeState(StepMethodState):
         Sufficient statistics of the clusters.
     n_tune, n_done : int
         Number of tuning draws, and of draws made, tuning included.
-    n_iterations, attempts, scan_list, window
+    n_iterations, attempts, scan_list, window, regroupings
         The schedule, see `sampler.Schedule`.
     history : ndarray of float64, shape (T, 3)
         Statistics of the partition in the second half of tuning.
@@ -34,6 +34,7 @@ class DPSplitMergeState(StepMethodState):
     attempts: float = 0.0
     scan_list: np.ndarray | None = None
     window: int = 0
+    regroupings: float = 0.5
     history: np.ndarray
     of_rows: np.ndarray
     of_clusters: np.ndarray

@@ -256,7 +256,7 @@ class DPSplitMerge(BlockedStep):
         self.n_iterations = 1
         self.attempts = 0.0
         self.scan_list: np.ndarray | None = None
-        self.window = 0
+        self.window, self.regroupings = 0, 0.5
         self.history = np.empty((0, len(_MIXING)))
         self.cluster_stats: np.ndarray | None = None
         self.of_rows, self.of_clusters = sampler.NOTHING_KEPT
@@ -387,7 +387,8 @@ class DPSplitMerge(BlockedStep):
         ):
             given = self.options.attempts, self._settings
             schedule = make_schedule(kernel, target, state, *given)
-            self.n_iterations, self.attempts, self.scan_list, *_, self.window = schedule
+            self.n_iterations, self.attempts, self.scan_list = schedule[:3]
+            self.window, self.regroupings = schedule.window, schedule.regroupings
         schedule = sampler.Schedule(
             self.options.iterations or self.n_iterations,
             self.attempts,
@@ -395,6 +396,7 @@ class DPSplitMerge(BlockedStep):
             strength,
             self._settings,
             self.window,
+            self.regroupings,
         )
         if self.options.iterations is None and self.n_done == self.n_tune:
             tau = autocorrelation_time(self.history)

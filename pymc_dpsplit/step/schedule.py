@@ -13,7 +13,7 @@ from pymc_dpsplit.moves.collapsed.scan_list import (
     log_founding_odds,
     members_of_tiny_clusters,
 )
-from pymc_dpsplit.moves.cost import is_sparse, visit_cost
+from pymc_dpsplit.moves.cost import is_sparse, regrouping_cost, visit_cost
 from pymc_dpsplit.moves.partition_law import (
     PartitionLaw,
     breaks_sticks,
@@ -49,6 +49,9 @@ _ATTEMPTS_OF_COLLAPSED = 0.1
 _SCAN_FROM_FEATURES = 5
 # A scan of a window takes this multiple of the time of the sweep, or less if it covers all rows.
 _WINDOW_SHARE = 4.0
+# Sweeps between regroupings let the sides that have changed place settle.  A regrouping that costs
+# as much as hundreds of iterations would be noticed.
+_MOST_REGROUPINGS, _LEAST_REGROUPINGS = 0.5, 0.01
 # Fewer draws give no useful estimate of autocorrelation.
 _LEAST_HISTORY = 50
 
@@ -152,8 +155,18 @@ def make_schedule(
             _ATTEMPTS_SHARE * spent / moves_of(target.prior).attempt_cost(target, n_clusters)
         )
         wanted = min(_MOST_ATTEMPTS, affordable)
-    schedule = Schedule(1, wanted, scan_list, window=window)
+    schedule = Schedule(
+        1, wanted, scan_list, window=window, regroupings=_regroupings(target, n_clusters, spent)
+    )
     return _with_iterations(schedule, kernel_name, target, state)
+
+
+def _regroupings(target: Target, n_clusters: int, spent: float) -> float:
+    """Mean number of regroupings per iteration, for as much time as the sweep and its scan take."""
+    if not moves_of(target.prior).is_conjugate:
+        return 0.0
+    affordable = spent / regrouping_cost(target, n_clusters)
+    return min(_MOST_REGROUPINGS, affordable) if affordable > _LEAST_REGROUPINGS else 0.0
 
 
 def _may_scan(kernel_name: str, target: Target) -> bool:

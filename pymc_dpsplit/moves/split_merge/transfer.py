@@ -88,8 +88,8 @@ def _log_ratio_of_anchors(n_origin, n_moving, n_goal):
     return there - back
 
 
-@jitted
-def transfer(target, labels, stats, rng, is_exact):
+@jitted_beside("stats")
+def transfer_attempt(target, labels, stats, rng):
     """Attempt one transfer in place; return the statistics.
 
     Parameters
@@ -99,9 +99,6 @@ def transfer(target, labels, stats, rng, is_exact):
         Changed.
     stats : ndarray of float64, shape (K, S)
     rng : numpy.random.Generator
-    is_exact : bool
-        Whether probabilities of anchors and divisions count; without them the posterior is not
-        invariant.
 
     Returns
     -------
@@ -115,34 +112,20 @@ def transfer(target, labels, stats, rng, is_exact):
         return stats
     anchors = _draw_anchors(goes, members, stream)
     members, side, pair, log_q = divide_members(target, members, stream, anchors)
-    goal, log_accept = draw_goal(target, labels, stats, origin, pair, stream)
+    goal, log_gain = draw_goal(target, labels, stats, origin, pair, stream)
     if goal == origin:
         return stats
     others, log_u = members_of(labels, stats, goal, goal), math.log(next_uniform(stream))
-    if is_exact:
-        sizes = members.shape[0], np.sum(side), others.shape[0]
-        log_accept += _log_ratio_of_anchors(*sizes) - log_q
+    sizes = members.shape[0], np.sum(side), others.shape[0]
+    log_accept = log_gain + (_log_ratio_of_anchors(*sizes) - log_q)
     # The probability of the division back is at most 1.
     if log_u >= log_accept:
         return stats
     part = stats.shape[0]
     divided = apply_split(labels, stats, origin, members, side, pair[0], pair[1])
-    if is_exact:
-        anchors[0] = others[next_index(stream, others.shape[0])]
-        log_accept += log_division_probability(target, labels, divided, stream, goal, part, anchors)
-        if log_u >= log_accept:
-            apply_merge(labels, divided, origin, part)
-            return stats
-    return apply_merge(labels, divided, goal, part)
-
-
-@jitted_beside("stats")
-def transfer_attempt(target, labels, stats, rng):
-    """Attempt one transfer in place, see `transfer`; return the statistics."""
-    return transfer(target, labels, stats, rng, True)
-
-
-@jitted_beside("stats")
-def greedy_transfer(target, labels, stats, rng):
-    """Attempt one transfer in place for tuning only; return the statistics."""
-    return transfer(target, labels, stats, rng, False)
+    anchors[0] = others[next_index(stream, others.shape[0])]
+    log_accept += log_division_probability(target, labels, divided, stream, goal, part, anchors)
+    if log_u < log_accept:
+        return apply_merge(labels, divided, goal, part)
+    apply_merge(labels, divided, origin, part)
+    return stats
