@@ -307,7 +307,7 @@ def break_remainder(target, rng, log_weights, log_rest, params, log_floor, log_l
     n_broken, n_atoms = 0, n_clusters
     empty = np.zeros(stats_size(prior))
     while log_rest >= log_floor:
-        refuse_heavy_tail(law, n_broken)
+        refuse_heavy_tail(law, n_atoms - n_clusters, n_broken)
         log_share, log_left = draw_stick(law, n_clusters + n_broken, rng)
         log_weight = log_rest + log_share
         log_rest += log_left

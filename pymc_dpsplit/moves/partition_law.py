@@ -31,17 +31,20 @@ from pymc_dpsplit.kernels.random import draw_log_gamma
 
 # A finite mixture is full below this mass, relative to the strength; what is left is rounding.
 FULL_BELOW = 1e-12
-# Maximum number of sticks of a sweep under a law with a discount.  The weight of the remainder
-# falls like a power of their number; from a discount of 0.4 on, millions may be needed.
-MOST_STICKS = 100_000
+# Maximum number of sticks that a sweep keeps under a law with a discount, and that it breaks; those
+# lighter than every slice are not kept.  The weight of the remainder falls like a power of their
+# number; from a discount of 0.4 on, millions may be needed.
+MOST_STICKS, MOST_BROKEN = 100_000, 10_000_000
 # Floor of the slices under a positive discount, in observations: 1 up to N = 40^2, sqrt(N) / 40
 # from there on, at most 8; see docs/decisions/0052-slices-under-a-discount.md.
 _ROOT_AT_ONE, _MOST_AT_FLOOR = 40.0, 8.0
 # Typical number of sticks of a sweep up to which it breaks them, whatever the number of
 # observations, and from which it does not.
 _FEW_STICKS, _MANY_STICKS = 100, 5_000
-# The number has a tail like that of a Pareto distribution with index (1 - sigma) / sigma.  Sticks
-# are broken if it exceeds MOST_STICKS about once in so many sweeps.
+# Given the weights, the number has a tail like that of a Pareto distribution with index
+# (1 - sigma) / sigma.  Sticks are broken if it exceeds MOST_STICKS about once in so many sweeps.
+# A cluster of one observation may be light, so that over the weights the index is
+# (1 - sigma)^2 / sigma; MOST_BROKEN is exceeded less than about once in 1e8 sweeps.
 _LOG_SWEEPS = math.log(1e9)
 # exp of it is finite.
 _MOST_EXPONENT = 600.0
@@ -370,8 +373,8 @@ def sticks_below(discount, rest, n_obs):
 
 
 @jitted
-def refuse_heavy_tail(law, n_sticks):
-    """Raise ValueError if a law with a discount needs more than `MOST_STICKS` sticks.
+def refuse_heavy_tail(law, n_kept, n_broken):
+    """Raise ValueError if a law with a discount needs more sticks than a sweep may have.
 
     No other kernel raises.  Continuing the sweep would fill the memory, and stopping it early would
     be wrong.
@@ -379,13 +382,15 @@ def refuse_heavy_tail(law, n_sticks):
     Parameters
     ----------
     law : PartitionLaw
-    n_sticks : int
+    n_kept : int
+        Number of sticks kept so far.
+    n_broken : int
         Number of sticks broken so far.
     """
-    if law.discount > 0.0 and n_sticks >= MOST_STICKS:
+    if law.discount > 0.0 and (n_kept >= MOST_STICKS or n_broken >= MOST_BROKEN):
         raise ValueError(
-            "discount is so large that a sweep needs more than 100000 sticks, as the weight not "
-            "yet seen falls slowly with their number; use kernel='collapsed', or a smaller discount"
+            "discount is so large that a sweep needs too many sticks, as the weight not yet seen "
+            "falls slowly with their number; use kernel='collapsed', or a smaller discount"
         )
 
 

@@ -30,7 +30,7 @@ from pymc_dpsplit.moves.split_merge.division import (
 )
 from pymc_dpsplit.moves.split_merge.greedy import greedy_attempt
 from pymc_dpsplit.moves.split_merge.selection import draw_cluster, draw_pair, log_marginals
-from pymc_dpsplit.moves.split_merge.transfer import transfer
+from pymc_dpsplit.moves.split_merge.transfer import transfer_attempt
 from pymc_dpsplit.moves.sweep.assignment import (
     assign_strips,
     new_counter,
@@ -290,8 +290,8 @@ def _anchors_alike(n_origin, n_moving, n_goal):
 
 # Transfers that take the division on the way back for certain, and that take all anchors as equally
 # probable.
-_one_way = altered(transfer, log_division_probability=_for_certain)
-_by_any_anchors = altered(transfer, _log_ratio_of_anchors=_anchors_alike)
+_one_way = altered(transfer_attempt, log_division_probability=_for_certain)
+_by_any_anchors = altered(transfer_attempt, _log_ratio_of_anchors=_anchors_alike)
 
 # Each is of one sampler of the room `samplers`.
 CONTROLS_OF_PUBLISHED: dict[str, Move] = {

@@ -19,7 +19,7 @@ from pymc_dpsplit.moves.collapsed.scan import (
 from pymc_dpsplit.moves.measure import no_atoms
 from pymc_dpsplit.moves.split_merge.anchored import anchored_attempt
 from pymc_dpsplit.moves.split_merge.informed import informed_attempt
-from pymc_dpsplit.moves.split_merge.transfer import transfer
+from pymc_dpsplit.moves.split_merge.transfer import transfer_attempt
 from pymc_dpsplit.moves.sweep import threaded_sweep as by_threads
 from pymc_dpsplit.moves.sweep.assignment import next_sweep, slice_sweep
 from pymc_dpsplit.samplers.jain_neal import jain_neal_attempt
@@ -79,7 +79,7 @@ def three_transfers(kind: Callable[..., np.ndarray]) -> Move:
 
     def transfers(target, labels, stats, rng):
         for _ in range(3):
-            stats = kind(target, labels, stats, rng, True)
+            stats = kind(target, labels, stats, rng)
         return stats
 
     return sweep(transfers)
@@ -149,5 +149,5 @@ MOVES: dict[str, Move] = {
     "collapsed split/merge": kernel("collapsed-split-merge"),
     **PUBLISHED,
     "random window": random_window,
-    "transfer": three_transfers(transfer),
+    "transfer": three_transfers(transfer_attempt),
 }

@@ -15,6 +15,7 @@ from pymc_dpsplit.moves.forward import draw_labels, draw_new_weight, draw_partit
 from pymc_dpsplit.moves.measure import break_remainder, draw_measure
 from pymc_dpsplit.moves.partition import log_joint
 from pymc_dpsplit.moves.partition_law import (
+    MOST_BROKEN,
     MOST_STICKS,
     PartitionLaw,
     dirichlet_process,
@@ -242,12 +243,25 @@ def test_sticks_of_a_finite_mixture_end_at_its_components(rng: np.random.Generat
 
 
 def test_a_tail_too_heavy_to_break_is_refused(rng: np.random.Generator) -> None:
-    refuse_heavy_tail(PartitionLaw(0.9, 1.0), MOST_STICKS - 1)
-    refuse_heavy_tail(dirichlet_process(1.0), 10 * MOST_STICKS)
-    refuse_heavy_tail(finite_mixture(1.0, 10 * MOST_STICKS), 5 * MOST_STICKS)
-    with pytest.raises(ValueError, match="discount is so large that a sweep needs more than"):
-        refuse_heavy_tail(PartitionLaw(0.9, 1.0), MOST_STICKS)
+    refuse_heavy_tail(PartitionLaw(0.9, 1.0), MOST_STICKS - 1, MOST_BROKEN - 1)
+    for law in (dirichlet_process(1.0), finite_mixture(1.0, 10 * MOST_BROKEN)):
+        refuse_heavy_tail(law, 10 * MOST_STICKS, 2 * MOST_BROKEN)
+    for too_many in ((MOST_STICKS, MOST_STICKS), (0, MOST_BROKEN)):
+        with pytest.raises(ValueError, match="discount is so large that a sweep needs too many"):
+            refuse_heavy_tail(PartitionLaw(0.9, 1.0), *too_many)
     assert MOST_STICKS == 100_000
+
+
+def test_a_very_low_slice_stops_no_sweep(rng: np.random.Generator) -> None:
+    """As a light cluster of one observation has it about once in some millions of sweeps."""
+    law, clusters = PartitionLaw(0.3, 0.5), np.ones((6, 1))
+    weights, rest, params = draw_measure(flat(law), clusters, rng)
+    known = weights, rest, params, np.log(1e-11)
+    kept, _, left = break_remainder(flat(law), rng, *known, np.log(1e-11))
+    assert left < np.log(1e-11)
+    assert np.all(kept[6:] >= np.log(1e-11))
+    with pytest.raises(ValueError, match="discount is so large"):
+        break_remainder(flat(law), rng, *known)
 
 
 # --- forward draws ------------------------------------------------------------------------
