@@ -207,6 +207,13 @@ SUBJECTS = {
         "Then the mean of K less that of the control, in standard errors: a kernel that is exact "
         "is within 4.5. One seed, not used in development.",
     ),
+    "samplers_long": Subject(
+        "Kernels side by side, on larger data",
+        "As in the section before, for exact kernels: four chains of 150 draws, after 150 of "
+        "tuning, beside 20 CPU seconds of the control. Chains whose R-hat is above 1.05 have not "
+        "met, so that their rates mean little; their mean of K says how far they are. One seed.",
+        is_long=True,
+    ),
     "nuts": Subject(
         "Beside NUTS on finite mixtures",
         "Effective draws per CPU second, tuning included, of the log predictive density at the "

@@ -34,7 +34,7 @@ class _Variant(NamedTuple):
         return f"{self.kernel} with {of}" if of else self.kernel
 
 
-def _variants() -> list[_Variant]:
+def variants() -> list[_Variant]:
     """Kernels by name, the default first, then what options make of them."""
     published = sampler.SAMPLERS
     plain = [
@@ -77,7 +77,7 @@ def run() -> Iterator[Row]:
     for case in _CASES:
         workload = workloads.load(case.name, _SEED)
         control = sample_control(workload, _CONTROL, _SEED)
-        for variant in _variants():
+        for variant in variants():
             if not variant.is_exact and case is not _CASES[0]:
                 continue
             with warnings.catch_warnings():
