@@ -35,7 +35,7 @@ def test_effective_draws_are_those_of_all_iterations():
 
 
 def test_every_kernel_is_compared_and_named_once():
-    variants = samplers._variants()
+    variants = samplers.variants()
     names = [variant.name for variant in variants]
     assert len(set(names)) == len(names)
     assert set(KERNELS) <= set(names)
