@@ -1,7 +1,7 @@
 """Every kernel through `pm.sample` on the same data: how fast it mixes, and where it ends."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from benchmarks import workloads
@@ -72,15 +72,19 @@ def rows_of_kernel(case: Case, variant: _Variant, traces: Traces, control: Trace
     )
 
 
+def rows_of_case(case: Case, compared: Iterable[_Variant], seconds: float) -> Iterator[Row]:
+    """Compare kernels on the same data with one run of the control, of so many CPU seconds."""
+    workload = workloads.load(case.name, _SEED)
+    control = sample_control(workload, seconds, _SEED)
+    for variant in compared:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # that a kernel is not exact
+            traces = sample(case, workload, _SEED, True, variant.kernel, **variant.options)
+        yield from rows_of_kernel(case, variant, traces, control)
+
+
 def run() -> Iterator[Row]:
     """Kernel by kernel on each of the data."""
     for case in _CASES:
-        workload = workloads.load(case.name, _SEED)
-        control = sample_control(workload, _CONTROL, _SEED)
-        for variant in variants():
-            if not variant.is_exact and case is not _CASES[0]:
-                continue
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # that a kernel is not exact
-                traces = sample(case, workload, _SEED, True, variant.kernel, **variant.options)
-            yield from rows_of_kernel(case, variant, traces, control)
+        compared = [of for of in variants() if of.is_exact or case is _CASES[0]]
+        yield from rows_of_case(case, compared, _CONTROL)
