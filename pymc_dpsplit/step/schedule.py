@@ -28,11 +28,11 @@ from pymc_dpsplit.step.kernel_choice import COLLAPSED
 # on the kernels take about 95 % of it.  _MOST is the limit for a chain that mixes slowly.
 _LEAST, _LEAST_PER_ROW, _LEAST_OF_MANY, _MOST = 2e5, 120.0, 1.2e7, 5e7
 _MOST_ITERATIONS = 100
-# Target number of draws per autocorrelation time.  It is small because an iteration costs less
-# than PyMC's part of a draw, and a thousand draws should give an ESS of several hundred.  Collapsed
-# sweeps mix the number of clusters several times as fast as the slowest quantity: with more of them
-# in a draw it would have fewer effective draws per second, and the others hardly more.
-_DRAWS_PER_TIME, _DRAWS_PER_TIME_OF_COLLAPSED = 1.5, 2.0
+# Target number of draws per autocorrelation time of the slowest quantity.  Others mix several times
+# as fast; with fewer draws these would be nearly independent, and iterations between them lost.  A
+# thousand draws of four chains still have an ESS of a thousand.  Collapsed sweeps cost less than
+# PyMC's part of a draw, and chains of few rows gain nothing by more draws.
+_DRAWS_PER_TIME, _DRAWS_PER_TIME_OF_COLLAPSED = 4.0, 2.0
 # Collapsed sweeps are multiplied by no more than this.  They take four fifths of the time then, so
 # that more would gain little per second, and an autocorrelation time estimated too long costs most.
 _MOST_TIMES_OF_COLLAPSED = 4
@@ -211,9 +211,9 @@ def increase_iterations(
     Returns
     -------
     Schedule
-        With about three draws per two autocorrelation times, or two per one of
-        ``"collapsed-split-merge"``, if that costs at most 50 ms per draw, and no fewer iterations
-        than `schedule`.  ``"collapsed-split-merge"`` gets at most four times as many.
+        With about four draws per autocorrelation time, or two of ``"collapsed-split-merge"``, if
+        that costs at most 50 ms per draw, and no fewer iterations than `schedule`.
+        ``"collapsed-split-merge"`` gets at most four times as many.
     """
     is_collapsed = kernel_name == COLLAPSED
     target_time = _DRAWS_PER_TIME_OF_COLLAPSED if is_collapsed else _DRAWS_PER_TIME

@@ -14,7 +14,8 @@ INCREASES = {
     ("collapsed-split-merge", 5.0): 2.5,
     ("collapsed-split-merge", 50.0): 4,
     ("exact", 1.0): 1,
-    ("exact", 6.0): 4,
+    ("exact", 4.0): 1,
+    ("exact", 16.0): 4,
 }
 
 
