@@ -399,8 +399,8 @@ class DPSplitMerge(BlockedStep):
             self.regroupings,
         )
         if self.options.iterations is None and self.n_done == self.n_tune:
-            tau = autocorrelation_time(self.history)
-            schedule = increase_iterations(schedule, kernel, target, state, tau)
+            estimated = autocorrelation_time(self.history), len(self.history)
+            schedule = increase_iterations(schedule, kernel, target, state, *estimated)
             self.n_iterations = schedule.n_iterations
         if kernel == COLLAPSED and self.options.attempts is None and self._is_early():
             return schedule._replace(attempts=1.0)

@@ -29,10 +29,12 @@ from pymc_dpsplit.step.kernel_choice import COLLAPSED
 _LEAST, _LEAST_PER_ROW, _LEAST_OF_MANY, _MOST = 2e5, 120.0, 1.2e7, 5e7
 _MOST_ITERATIONS = 100
 # Target number of draws per autocorrelation time of the slowest quantity.  Others mix several times
-# as fast; with fewer draws these would be nearly independent, and iterations between them lost.  A
-# thousand draws of four chains still have an ESS of a thousand.  Collapsed sweeps cost less than
-# PyMC's part of a draw, and chains of few rows gain nothing by more draws.
-_DRAWS_PER_TIME, _DRAWS_PER_TIME_OF_COLLAPSED = 4.0, 2.0
+# as fast; with few draws these would be nearly independent, and iterations between them lost.  But
+# an autocorrelation time that is estimated from few effective draws is too short more often than
+# too long, so the target is a tenth of these.  Collapsed sweeps cost less than PyMC's part of a
+# draw, so that chains of few rows gain nothing by more draws.
+_LEAST_PER_TIME, _MOST_PER_TIME, _PER_TIME_OF_COLLAPSED = 1.5, 4.0, 2.0
+_EFFECTIVE_DRAWS_PER_TARGET = 10.0
 # Collapsed sweeps are multiplied by no more than this.  They take four fifths of the time then, so
 # that more would gain little per second, and an autocorrelation time estimated too long costs most.
 _MOST_TIMES_OF_COLLAPSED = 4
@@ -193,8 +195,21 @@ def _with_iterations(
     return schedule._replace(n_iterations=_iterations_within(least, cost))
 
 
+def _draws_wanted(kernel_name: str, draws_per_time: float, n_draws: int) -> float:
+    """Target number of draws per autocorrelation time, which was estimated from `n_draws`."""
+    if kernel_name == COLLAPSED:
+        return _PER_TIME_OF_COLLAPSED
+    reliable = n_draws / draws_per_time / _EFFECTIVE_DRAWS_PER_TARGET
+    return min(_MOST_PER_TIME, max(_LEAST_PER_TIME, reliable))
+
+
 def increase_iterations(
-    schedule: Schedule, kernel_name: str, target: Target, state: ChainState, draws_per_time: float
+    schedule: Schedule,
+    kernel_name: str,
+    target: Target,
+    state: ChainState,
+    draws_per_time: float,
+    n_draws: int,
 ) -> Schedule:
     """Give a chain that mixes slowly more iterations per draw.
 
@@ -207,19 +222,21 @@ def increase_iterations(
     state : ChainState
     draws_per_time : float
         Autocorrelation time observed under `schedule`, in draws.
+    n_draws : int
+        Number of draws from which it was estimated.
 
     Returns
     -------
     Schedule
-        With about four draws per autocorrelation time, or two of ``"collapsed-split-merge"``, if
-        that costs at most 50 ms per draw, and no fewer iterations than `schedule`.
-        ``"collapsed-split-merge"`` gets at most four times as many.
+        With about four draws per autocorrelation time if it was estimated from forty effective
+        draws or more, one and a half if from fifteen or fewer, and two in any case of
+        ``"collapsed-split-merge"``; if that costs at most 50 ms per draw, and with no fewer
+        iterations than `schedule`.  ``"collapsed-split-merge"`` gets at most four times as many.
     """
-    is_collapsed = kernel_name == COLLAPSED
-    target_time = _DRAWS_PER_TIME_OF_COLLAPSED if is_collapsed else _DRAWS_PER_TIME
-    wanted = int(np.ceil(schedule.n_iterations * draws_per_time / target_time))
+    per_time = _draws_wanted(kernel_name, draws_per_time, n_draws)
+    wanted = int(np.ceil(schedule.n_iterations * draws_per_time / per_time))
     allowed = _iterations_within(_MOST, _cost(kernel_name, target, state, schedule))
-    if is_collapsed:
+    if kernel_name == COLLAPSED:
         allowed = min(allowed, _MOST_TIMES_OF_COLLAPSED * schedule.n_iterations)
     return schedule._replace(n_iterations=max(schedule.n_iterations, min(wanted, allowed)))
 

@@ -8,26 +8,29 @@ from pymc_dpsplit import sampler
 from pymc_dpsplit.step.schedule import increase_iterations, make_schedule
 from tests.support.families import component_of, target_of
 
-# Iterations that a chain gets for an autocorrelation time of so many draws, as multiples.
+# Iterations that a chain gets, as multiples, for an autocorrelation time of so many draws, which
+# was estimated from so many.
 INCREASES = {
-    ("collapsed-split-merge", 1.0): 1,
-    ("collapsed-split-merge", 5.0): 2.5,
-    ("collapsed-split-merge", 50.0): 4,
-    ("exact", 1.0): 1,
-    ("exact", 4.0): 1,
-    ("exact", 16.0): 4,
+    ("collapsed-split-merge", 1.0, 500): 1,
+    ("collapsed-split-merge", 5.0, 500): 2.5,
+    ("collapsed-split-merge", 50.0, 500): 4,
+    ("exact", 1.0, 500): 1,
+    ("exact", 4.0, 500): 1,
+    ("exact", 12.0, 480): 3,
+    ("exact", 6.0, 120): 3,
+    ("exact", 12.0, 120): 8,
 }
 
 
-@pytest.mark.parametrize(("kernel", "draws_per_time"), INCREASES)
+@pytest.mark.parametrize(("kernel", "draws_per_time", "n_draws"), INCREASES)
 def test_slow_chains_get_more_iterations(
-    kernel: str, draws_per_time: float, rng: np.random.Generator
+    kernel: str, draws_per_time: float, n_draws: int, rng: np.random.Generator
 ) -> None:
     target = target_of(component_of("Normal", 1), rng.normal(size=(40, 1)), 1.0)
     state = sampler.resume(target, np.arange(40) % 3)
     schedule = make_schedule(kernel, target, state)._replace(n_iterations=10)
-    increased = increase_iterations(schedule, kernel, target, state, draws_per_time)
-    assert increased.n_iterations == 10 * INCREASES[kernel, draws_per_time]
+    increased = increase_iterations(schedule, kernel, target, state, draws_per_time, n_draws)
+    assert increased.n_iterations == 10 * INCREASES[kernel, draws_per_time, n_draws]
 
 
 def test_clusters_with_fewer_members_than_statistics_get_a_window(
@@ -49,4 +52,4 @@ def test_no_draw_has_more_iterations_than_allowed(rng: np.random.Generator) -> N
     target = target_of(component_of("Normal", 1), rng.normal(size=(40, 1)), 1.0)
     state = sampler.resume(target, np.arange(40) % 3)
     schedule = make_schedule("exact", target, state)
-    assert increase_iterations(schedule, "exact", target, state, 1e9).n_iterations == 100
+    assert increase_iterations(schedule, "exact", target, state, 1e9, 500).n_iterations == 100
