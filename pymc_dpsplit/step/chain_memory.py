@@ -19,8 +19,11 @@ class DPSplitMergeState(StepMethodState):
         Number of tuning draws, and of draws made, tuning included.
     n_iterations, attempts, scan_list, window, regroupings
         The schedule, see `sampler.Schedule`.
+    least_iterations : int
+        Number of iterations if the chain mixes fast.
     history : ndarray of float64, shape (T, 3)
-        Statistics of the partition in the second half of tuning.
+        Statistics of the partition in the second half of tuning, or in its last quarter if this
+        has more iterations than the quarter before.
     of_rows : ndarray of int8
     of_clusters : ndarray of float64
         What the kernel keeps beside the partition, see `sampler.ChainState`.
@@ -35,6 +38,7 @@ class DPSplitMergeState(StepMethodState):
     scan_list: np.ndarray | None = None
     window: int = 0
     regroupings: float = 0.5
+    least_iterations: int = 1
     history: np.ndarray
     of_rows: np.ndarray
     of_clusters: np.ndarray

@@ -37,7 +37,7 @@ from pymc_dpsplit.step.kernel_choice import AUTO, COLLAPSED, SLICES, choose_kern
 from pymc_dpsplit.step.options import Options, check_published, refuse_kernel, refuse_unknown
 from pymc_dpsplit.step.progress_bar import progress_columns, progress_update
 from pymc_dpsplit.step.sampler_stats import labels_stat, plan_of, stats_of, stats_types
-from pymc_dpsplit.step.schedule import autocorrelation_time, increase_iterations, make_schedule
+from pymc_dpsplit.step.schedule import adapt_iterations, autocorrelation_time, make_schedule
 from pymc_dpsplit.step.step_arguments import checked_point, compile_options, own_generator
 from pymc_dpsplit.variables import (
     concentrations_to_move,
@@ -102,6 +102,7 @@ class DPSplitMerge(BlockedStep):
     iterations : int, optional
         Iterations per draw, fixed after tuning.  By default as many as cost little beside PyMC,
         and more, up to 50 ms per draw, if a chain mixes slowly in the second half of tuning.
+        A chain that needs twice as many or more has them in the last quarter of tuning already.
     start_clusters : int, optional
         Number of clusters to start from; also ``pm.sample(initvals={"x_n_clusters": 5})``, which
         may differ by chain.  By default each chain draws it log-uniformly from 1 to min(50, N),
@@ -253,7 +254,7 @@ class DPSplitMerge(BlockedStep):
         """Reset the state of the chain."""
         self.labels: np.ndarray | None = None
         self.n_tune = self.n_done = 0
-        self.n_iterations = 1
+        self.n_iterations = self.least_iterations = 1
         self.attempts = 0.0
         self.scan_list: np.ndarray | None = None
         self.window, self.regroupings = 0, 0.5
@@ -388,6 +389,7 @@ class DPSplitMerge(BlockedStep):
             given = self.options.attempts, self._settings
             schedule = make_schedule(kernel, target, state, *given)
             self.n_iterations, self.attempts, self.scan_list = schedule[:3]
+            self.least_iterations = schedule.n_iterations
             self.window, self.regroupings = schedule.window, schedule.regroupings
         schedule = sampler.Schedule(
             self.options.iterations or self.n_iterations,
@@ -398,13 +400,41 @@ class DPSplitMerge(BlockedStep):
             self.window,
             self.regroupings,
         )
-        if self.options.iterations is None and self.n_done == self.n_tune:
-            estimated = autocorrelation_time(self.history), len(self.history)
-            schedule = increase_iterations(schedule, kernel, target, state, *estimated)
-            self.n_iterations = schedule.n_iterations
+        if self.options.iterations is None:
+            schedule = self._adapted(schedule, target, state)
         if kernel == COLLAPSED and self.options.attempts is None and self._is_early():
             return schedule._replace(attempts=1.0)
         return schedule
+
+    def _adapted(
+        self, schedule: sampler.Schedule, target: sampler.Target, state: sampler.ChainState
+    ) -> sampler.Schedule:
+        """Choose the number of iterations after three quarters of tuning, and at its end.
+
+        A chain that mixes slowly shows it only over many iterations.  If it needs twice as many per
+        draw or more, the last quarter of tuning has them too, and its end is judged by that alone.
+        """
+        n_recorded = self.n_done - (self.n_tune - len(self.history))
+        is_whole = len(self.history) == self.n_tune // 2
+        is_half = is_whole and n_recorded == len(self.history) // 2
+        if not (is_half or self.n_done == self.n_tune):
+            return schedule
+        seen = self.history[:n_recorded]
+        adapted = adapt_iterations(
+            schedule,
+            self.least_iterations,
+            self.kernel,
+            target,
+            state,
+            autocorrelation_time(seen),
+            n_recorded,
+        )
+        if is_half:
+            if adapted.n_iterations < 2 * schedule.n_iterations:
+                return schedule
+            self.history = self.history[n_recorded:]
+        self.n_iterations = adapted.n_iterations
+        return adapted
 
     def _remember(self, stats: dict[str, Any]) -> None:
         """Record the statistics of the partition in the second half of tuning."""

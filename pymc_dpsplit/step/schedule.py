@@ -203,8 +203,9 @@ def _draws_wanted(kernel_name: str, draws_per_time: float, n_draws: int) -> floa
     return min(_MOST_PER_TIME, max(_LEAST_PER_TIME, reliable))
 
 
-def increase_iterations(
+def adapt_iterations(
     schedule: Schedule,
+    least: int,
     kernel_name: str,
     target: Target,
     state: ChainState,
@@ -216,6 +217,8 @@ def increase_iterations(
     Parameters
     ----------
     schedule : Schedule
+    least : int
+        Number of iterations of a chain that mixes fast.
     kernel_name : str
         One of `sampler.KERNELS`.
     target : Target
@@ -231,14 +234,14 @@ def increase_iterations(
         With about four draws per autocorrelation time if it was estimated from forty effective
         draws or more, one and a half if from fifteen or fewer, and two in any case of
         ``"collapsed-split-merge"``; if that costs at most 50 ms per draw, and with no fewer
-        iterations than `schedule`.  ``"collapsed-split-merge"`` gets at most four times as many.
+        iterations than `least`.  ``"collapsed-split-merge"`` gets at most four times as many.
     """
     per_time = _draws_wanted(kernel_name, draws_per_time, n_draws)
     wanted = int(np.ceil(schedule.n_iterations * draws_per_time / per_time))
     allowed = _iterations_within(_MOST, _cost(kernel_name, target, state, schedule))
     if kernel_name == COLLAPSED:
-        allowed = min(allowed, _MOST_TIMES_OF_COLLAPSED * schedule.n_iterations)
-    return schedule._replace(n_iterations=max(schedule.n_iterations, min(wanted, allowed)))
+        allowed = min(allowed, _MOST_TIMES_OF_COLLAPSED * least)
+    return schedule._replace(n_iterations=max(least, min(wanted, allowed)))
 
 
 def autocorrelation_time(history: np.ndarray) -> float:

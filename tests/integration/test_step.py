@@ -423,6 +423,53 @@ def test_attempts_are_more_frequent_in_early_tuning():
     assert attempts == [1.0] * 3 + [0.1] * 6
 
 
+def slow_model():
+    """A model whose chain mixes slowly: heavy tails, covered by normal clusters."""
+    rows = np.random.default_rng(5).standard_t(3, size=300)
+    with pm.Model() as model:
+        dps.DPMixture("x", 1.0, NORMAL, observed=rows)
+    return model
+
+
+def steps_of(model, n, **options):
+    """As many steps for one chain."""
+    with model:
+        steps = [dps.DPSplitMerge(model.free_RVs, kernel="exact", **options) for _ in range(n)]
+    steps[0].setup_chain(np.random.default_rng(1), 400, 9)
+    return steps
+
+
+def iterations_made(step, point, n_steps):
+    made = []
+    for _ in range(n_steps):
+        point, (stats,) = step.step(point)
+        made.append(stats["x_iterations"])
+    return point, np.array(made)
+
+
+def test_slow_chains_get_more_iterations_in_late_tuning():
+    model = slow_model()
+    (step,) = steps_of(model, 1)
+    _, made = iterations_made(step, model.initial_point(), 405)
+    second_half = np.flatnonzero(np.diff(made[199:])) + 200
+    np.testing.assert_array_equal(second_half, [300, 400])
+    assert made[300] >= 2 * made[299]
+    assert made[299] < made[400] < made[300]
+    (step,) = steps_of(model, 1, iterations=2)
+    assert (iterations_made(step, model.initial_point(), 405)[1] == 2).all()
+
+
+def test_restored_step_goes_on_with_its_iterations():
+    model = slow_model()
+    step, other = steps_of(model, 2)
+    point, _ = iterations_made(step, model.initial_point(), 350)
+    other.sampling_state = step.sampling_state
+    assert len(other.history) == 100
+    (point, made), (same, again) = (iterations_made(each, point, 55) for each in (step, other))
+    np.testing.assert_array_equal(made, again)
+    np.testing.assert_array_equal(point["x_mu"], same["x_mu"])
+
+
 def test_options_take_effect():
     options = {"iterations": 3, "attempts": 4, "start_clusters": 1}
     stats = sampled(model_of(), dpsplit=options)["sample_stats"]

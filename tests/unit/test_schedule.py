@@ -5,7 +5,7 @@ import pytest
 
 import pymc_dpsplit as dps
 from pymc_dpsplit import sampler
-from pymc_dpsplit.step.schedule import increase_iterations, make_schedule
+from pymc_dpsplit.step.schedule import adapt_iterations, make_schedule
 from tests.support.families import component_of, target_of
 
 # Iterations that a chain gets, as multiples, for an autocorrelation time of so many draws, which
@@ -29,7 +29,7 @@ def test_slow_chains_get_more_iterations(
     target = target_of(component_of("Normal", 1), rng.normal(size=(40, 1)), 1.0)
     state = sampler.resume(target, np.arange(40) % 3)
     schedule = make_schedule(kernel, target, state)._replace(n_iterations=10)
-    increased = increase_iterations(schedule, kernel, target, state, draws_per_time, n_draws)
+    increased = adapt_iterations(schedule, 10, kernel, target, state, draws_per_time, n_draws)
     assert increased.n_iterations == 10 * INCREASES[kernel, draws_per_time, n_draws]
 
 
@@ -52,4 +52,16 @@ def test_no_draw_has_more_iterations_than_allowed(rng: np.random.Generator) -> N
     target = target_of(component_of("Normal", 1), rng.normal(size=(40, 1)), 1.0)
     state = sampler.resume(target, np.arange(40) % 3)
     schedule = make_schedule("exact", target, state)
-    assert increase_iterations(schedule, "exact", target, state, 1e9, 500).n_iterations == 100
+    adapted = adapt_iterations(schedule, 1, "exact", target, state, 1e9, 500)
+    assert adapted.n_iterations == 100
+
+
+@pytest.mark.parametrize(("draws_per_time", "n_iterations"), [(1.0, 10), (2.0, 20), (8.0, 80)])
+def test_iterations_fall_to_what_the_last_quarter_of_tuning_needs(
+    draws_per_time: float, n_iterations: int, rng: np.random.Generator
+) -> None:
+    target = target_of(component_of("Normal", 1), rng.normal(size=(40, 1)), 1.0)
+    state = sampler.resume(target, np.arange(40) % 3)
+    schedule = make_schedule("exact", target, state)._replace(n_iterations=40)
+    adapted = adapt_iterations(schedule, 10, "exact", target, state, draws_per_time, 500)
+    assert adapted.n_iterations == n_iterations
