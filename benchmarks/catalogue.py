@@ -190,12 +190,12 @@ SUBJECTS = {
         "Effective draws per CPU second through `pm.sample`, over those of the control, "
         "`benchmarks/collapsed_control.py`: collapsed Gibbs for normal clusters and nothing else, "
         "written by hand. Both in one process: four chains one after another, one thread, alpha "
-        "fixed at 1, draws after tuning or burn-in; the median over three seeds that were not used "
-        "in development, and the range. `benchmarks/workloads.py` defines the workloads; a seed "
-        "draws another mixture of the kind, and of real data other chains. All are scored from "
-        "partitions by one estimator: number of clusters, log joint, and the predictive density at "
-        "three points, of which the slowest counts. Effective sizes are ArviZ's for bulk; R-hat is "
-        "the largest of all.",
+        "fixed at 1, draws after tuning or burn-in; the median over the seeds, nine where a run "
+        "takes seconds, else three, none used in development, and the range. "
+        "`benchmarks/workloads.py` defines the workloads; a seed draws another mixture of the "
+        "kind, and of real data other chains. All are scored from partitions by one estimator: "
+        "number of clusters, log joint, and the predictive density at three points, of which the "
+        "slowest counts. Effective sizes are ArviZ's for bulk; R-hat is the largest of all.",
     ),
     "samplers": Subject(
         "Kernels side by side",
