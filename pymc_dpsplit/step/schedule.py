@@ -47,6 +47,10 @@ _MOST_ATTEMPTS = 2.0
 # Attempts per collapsed sweep.  Births and deaths mix the number of clusters well where a sweep is
 # cheap, so that more attempts cost as much as they gain; they let the chain leave local modes.
 _ATTEMPTS_OF_COLLAPSED = 0.1
+# A scan that takes this multiple of the time of the sweep, or less, costs little: up to that, the
+# list is longer and is scanned several times.  Clusters of two or three members appear and dissolve
+# only after many visits to these, as one member alone hardly leaves the others.
+_CHEAP_SCAN_SHARE = 0.6
 # With fewer features the births of the sweep succeed often enough that the scan does not pay.
 _SCAN_FROM_FEATURES = 5
 # A scan of a window takes this multiple of the time of the sweep, or less if it covers all rows.
@@ -96,13 +100,18 @@ def _iterations_within(nanoseconds: float, cost: float) -> int:
     return max(1, min(_MOST_ITERATIONS, int(nanoseconds / cost)))
 
 
-def _scan_list(target: Target, state: ChainState, most: int) -> np.ndarray:
-    """Members of tiny clusters, and the observations likeliest to found a cluster."""
+def _scan_list(target: Target, state: ChainState, most: int, cheap: int) -> np.ndarray:
+    """Members of tiny clusters, and the observations likeliest to found a cluster.
+
+    They are repeated as often as is cheap.
+    """
     n_features = target.data.shape[1]
     tiny = members_of_tiny_clusters(state.labels, state.stats, n_features, most)
     odds = log_founding_odds(target, state.stats)
     odds[tiny] = -np.inf
-    return np.union1d(tiny, choose_scan_list(odds, most - len(tiny)))
+    founders = choose_scan_list(odds, most - len(tiny), cheap - len(tiny))
+    observations = np.union1d(tiny, founders)
+    return np.tile(observations, max(1, cheap // max(1, len(observations))))
 
 
 def make_schedule(
@@ -150,7 +159,8 @@ def make_schedule(
             spent += window * visit
         elif not is_sparse(target.data):
             share = min(_SCAN_SHARE, _SCAN_ROWS / n_obs)
-            scan_list = _scan_list(target, state, int(share * spent / visit))
+            shares = share, min(share, _CHEAP_SCAN_SHARE)
+            scan_list = _scan_list(target, state, *(int(each * spent / visit) for each in shares))
     wanted = float(attempts or 0)
     if attempts is None:
         affordable = (

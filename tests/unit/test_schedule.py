@@ -48,6 +48,20 @@ def test_clusters_with_fewer_members_than_statistics_get_a_window(
     assert make_schedule("collapsed", target, many).window == 0
 
 
+def test_short_lists_are_repeated(rng: np.random.Generator) -> None:
+    """Few observations can found a cluster, and a pair is one."""
+    rows = rng.normal(size=(1000, 6))
+    rows[:2], rows[[70, 80]] = 20.0, -20.0
+    component = dps.MvNormal(np.zeros(6), 0.001, 8.0, np.eye(6))
+    target = target_of(component, rows, 1e-6)
+    labels = (np.arange(1000) < 2).astype(np.int32)
+    schedule = make_schedule("exact", target, sampler.resume(target, labels))
+    visited, times = np.unique(schedule.scan_list, return_counts=True)
+    np.testing.assert_array_equal(visited, [0, 1, 70, 80])
+    assert (times == times[0]).all()
+    assert times[0] > 1
+
+
 def test_no_draw_has_more_iterations_than_allowed(rng: np.random.Generator) -> None:
     target = target_of(component_of("Normal", 1), rng.normal(size=(40, 1)), 1.0)
     state = sampler.resume(target, np.arange(40) % 3)
