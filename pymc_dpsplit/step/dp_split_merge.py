@@ -37,8 +37,9 @@ from pymc_dpsplit.step.kernel_choice import AUTO, COLLAPSED, SLICES, choose_kern
 from pymc_dpsplit.step.options import Options, check_published, refuse_kernel, refuse_unknown
 from pymc_dpsplit.step.progress_bar import progress_columns, progress_update
 from pymc_dpsplit.step.sampler_stats import labels_stat, plan_of, stats_of, stats_types
-from pymc_dpsplit.step.schedule import adapt_iterations, autocorrelation_time, make_schedule
+from pymc_dpsplit.step.schedule import make_schedule
 from pymc_dpsplit.step.step_arguments import checked_point, compile_options, own_generator
+from pymc_dpsplit.step.tuning_history import RECORDED, empty_history, record, review
 from pymc_dpsplit.variables import (
     concentrations_to_move,
     evaluator_of_points,
@@ -58,8 +59,6 @@ from pymc_dpsplit.variables.step_registration import register_step
 _MOST_EARLY_DRAWS = 100
 # Number of tuning draws between two schedules.
 _RESCHEDULE_EVERY = 25
-# Statistics of the partition by which mixing is judged.
-_MIXING = ("occupied", "entropy", "log_joint")
 
 
 class DPSplitMerge(BlockedStep):
@@ -258,7 +257,7 @@ class DPSplitMerge(BlockedStep):
         self.attempts = 0.0
         self.scan_list: np.ndarray | None = None
         self.window, self.regroupings = 0, 0.5
-        self.history = np.empty((0, len(_MIXING)))
+        self.history = empty_history(0)
         self.cluster_stats: np.ndarray | None = None
         self.of_rows, self.of_clusters = sampler.NOTHING_KEPT
         self._pool: ThreadPoolExecutor | None = None
@@ -275,7 +274,7 @@ class DPSplitMerge(BlockedStep):
         super().setup_chain(rng, tune, draws)
         self._forget()
         self.n_tune = tune
-        self.history = np.empty((tune // 2, len(_MIXING)))
+        self.history = empty_history(tune)
 
     def step(self, point: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], list[Any]]:
         """Advance the chain by one draw.
@@ -320,7 +319,8 @@ class DPSplitMerge(BlockedStep):
         if f"{self.mixture.name}_labels" in self.stats_dtypes_shapes:
             labels = self.mixture.items.recorded(state.labels)
             stats[f"{self.mixture.name}_labels"] = labels_stat(labels)
-        self._remember(stats)
+        recorded = [stats[f"{self.mixture.name}_{key}"] for key in RECORDED]
+        record(self.history, self.n_tune, self.n_done, recorded)
         stats[f"{self.mixture.name}_seconds"] = time.perf_counter() - began
         return {**point, **concentrations, **values}, [stats]
 
@@ -401,46 +401,12 @@ class DPSplitMerge(BlockedStep):
             self.regroupings,
         )
         if self.options.iterations is None:
-            schedule = self._adapted(schedule, target, state)
+            known = target, state, self.history, self.n_tune, self.n_done
+            schedule, self.history = review(schedule, self.least_iterations, kernel, *known)
+            self.n_iterations = schedule.n_iterations
         if kernel == COLLAPSED and self.options.attempts is None and self._is_early():
             return schedule._replace(attempts=1.0)
         return schedule
-
-    def _adapted(
-        self, schedule: sampler.Schedule, target: sampler.Target, state: sampler.ChainState
-    ) -> sampler.Schedule:
-        """Choose the number of iterations after three quarters of tuning, and at its end.
-
-        A chain that mixes slowly shows it only over many iterations.  If it needs twice as many per
-        draw or more, the last quarter of tuning has them too, and its end is judged by that alone.
-        """
-        n_recorded = self.n_done - (self.n_tune - len(self.history))
-        is_whole = len(self.history) == self.n_tune // 2
-        is_half = is_whole and n_recorded == len(self.history) // 2
-        if not (is_half or self.n_done == self.n_tune):
-            return schedule
-        seen = self.history[:n_recorded]
-        adapted = adapt_iterations(
-            schedule,
-            self.least_iterations,
-            self.kernel,
-            target,
-            state,
-            autocorrelation_time(seen),
-            n_recorded,
-        )
-        if is_half:
-            if adapted.n_iterations < 2 * schedule.n_iterations:
-                return schedule
-            self.history = self.history[n_recorded:]
-        self.n_iterations = adapted.n_iterations
-        return adapted
-
-    def _remember(self, stats: dict[str, Any]) -> None:
-        """Record the statistics of the partition in the second half of tuning."""
-        row = self.n_done - 1 - (self.n_tune - len(self.history))
-        if 0 <= row < len(self.history):
-            self.history[row] = [stats[f"{self.mixture.name}_{key}"] for key in _MIXING]
 
     def _threads(self) -> ThreadPoolExecutor | None:
         """Pool of threads, created in the process that uses it."""

@@ -58,8 +58,6 @@ _WINDOW_SHARE = 4.0
 # Sweeps between regroupings let the sides that have changed place settle.  A regrouping that costs
 # as much as hundreds of iterations would be noticed.
 _MOST_REGROUPINGS, _LEAST_REGROUPINGS = 0.5, 0.01
-# Fewer draws give no useful estimate of autocorrelation.
-_LEAST_HISTORY = 50
 
 
 def _sweep_cost(target: Target, n_clusters: int) -> float:
@@ -252,24 +250,3 @@ def adapt_iterations(
     if kernel_name == COLLAPSED:
         allowed = min(allowed, _MOST_TIMES_OF_COLLAPSED * least)
     return schedule._replace(n_iterations=max(least, min(wanted, allowed)))
-
-
-def autocorrelation_time(history: np.ndarray) -> float:
-    """Longest autocorrelation time of the columns of `history`, in rows; 1 if there are few rows.
-
-    Parameters
-    ----------
-    history : ndarray of float64, shape (T, q)
-
-    Returns
-    -------
-    float
-    """
-    varying = history[:, np.ptp(history, axis=0) > 0] if len(history) else history
-    if len(history) < _LEAST_HISTORY or not varying.shape[1]:
-        return 1.0
-    # Imported here, as it takes as long as all imports needed to declare a mixture.
-    from arviz_stats.base import array_stats  # type: ignore[attr-defined]
-
-    sizes = [array_stats.ess(column[None], chain_axis=0, draw_axis=1) for column in varying.T]
-    return float(len(history) / min(sizes))

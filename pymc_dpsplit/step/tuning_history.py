@@ -1,0 +1,98 @@
+"""What the second half of tuning shows of a chain, and the iterations per draw that follow from it.
+
+A chain that mixes slowly shows it only over many iterations.  If after three quarters of tuning it
+seems to need twice as many per draw or more, the last quarter has them, and the iterations of the
+draws that are kept follow from that quarter alone.
+"""
+
+import numpy as np
+
+from pymc_dpsplit.sampler import ChainState, Schedule, Target
+from pymc_dpsplit.step.schedule import adapt_iterations
+
+# Statistics of a draw that are recorded.
+RECORDED = ("occupied", "entropy", "log_joint")
+# Fewer draws give no useful estimate of autocorrelation.
+_LEAST_HISTORY = 50
+
+
+def empty_history(n_tune: int) -> np.ndarray:
+    """Room for the statistics of the second half of so many draws of tuning."""
+    return np.empty((n_tune // 2, len(RECORDED)))
+
+
+def record(history: np.ndarray, n_tune: int, n_done: int, statistics: list[float]) -> None:
+    """Record the statistics of the last of `n_done` draws, if `history` is of draws as late."""
+    row = n_done - 1 - (n_tune - len(history))
+    if 0 <= row < len(history):
+        history[row] = statistics
+
+
+def review(
+    schedule: Schedule,
+    least: int,
+    kernel_name: str,
+    target: Target,
+    state: ChainState,
+    history: np.ndarray,
+    n_tune: int,
+    n_done: int,
+) -> tuple[Schedule, np.ndarray]:
+    """Choose the iterations of a draw after three quarters of tuning, and at its end.
+
+    Parameters
+    ----------
+    schedule : Schedule
+    least : int
+        Number of iterations of a chain that mixes fast.
+    kernel_name : str
+        One of `sampler.KERNELS`.
+    target : Target
+    state : ChainState
+    history : ndarray of float64, shape (T, 3)
+        Statistics of the last T draws of tuning, as far as they are done.
+    n_tune, n_done : int
+        Number of tuning draws, and of draws made.
+
+    Returns
+    -------
+    schedule : Schedule
+        As it was, but at the two times.
+    history : ndarray of float64, shape (T', 3)
+        Without the draws that had less than half as many iterations.
+    """
+    n_recorded = n_done - (n_tune - len(history))
+    is_whole = len(history) == n_tune // 2
+    is_half = is_whole and n_recorded == len(history) // 2
+    if not (is_half or n_done == n_tune):
+        return schedule, history
+    draws_per_time = autocorrelation_time(history[:n_recorded])
+    adapted = adapt_iterations(
+        schedule, least, kernel_name, target, state, draws_per_time, n_recorded
+    )
+    if not is_half:
+        return adapted, history
+    if adapted.n_iterations < 2 * schedule.n_iterations:
+        return schedule, history
+    return adapted, history[n_recorded:]
+
+
+def autocorrelation_time(history: np.ndarray) -> float:
+    """Longest autocorrelation time of the columns of `history`, in rows; 1 if there are few rows.
+
+    Parameters
+    ----------
+    history : ndarray of float64, shape (T, q)
+
+    Returns
+    -------
+    float
+    """
+    varying = history[:, np.ptp(history, axis=0) > 0] if len(history) else history
+    if len(history) < _LEAST_HISTORY or not varying.shape[1]:
+        return 1.0
+    # Imported here, as it takes as long as all imports needed to declare a mixture.
+    from arviz_stats.base import array_stats  # type: ignore[attr-defined]
+
+    sizes = [array_stats.ess(column[None], chain_axis=0, draw_axis=1) for column in varying.T]
+    return float(len(history) / min(sizes))
