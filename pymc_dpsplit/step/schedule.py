@@ -47,10 +47,11 @@ _MOST_ATTEMPTS = 2.0
 # Attempts per collapsed sweep.  Births and deaths mix the number of clusters well where a sweep is
 # cheap, so that more attempts cost as much as they gain; they let the chain leave local modes.
 _ATTEMPTS_OF_COLLAPSED = 0.1
-# A scan that takes this multiple of the time of the sweep, or less, costs little: up to that, the
-# list is longer and is scanned several times.  Clusters of two or three members appear and dissolve
-# only after many visits to these, as one member alone hardly leaves the others.
-_CHEAP_SCAN_SHARE = 0.6
+# Share of the expected births that the list covers.  A list that takes a third of a cheap scan or
+# less is short: it is made to cover more, and repeated until it takes this multiple of the time of
+# the sweep.  Clusters of two or three members appear and dissolve only after many visits to these,
+# as one member alone hardly leaves the others.
+_COVERED, _COVERED_IF_SHORT, _CHEAP_SCAN_SHARE, _SHORT_LIST_SHARE = 0.95, 0.99, 0.6, 1.0 / 3.0
 # With fewer features the births of the sweep succeed often enough that the scan does not pay.
 _SCAN_FROM_FEATURES = 5
 # A scan of a window takes this multiple of the time of the sweep, or less if it covers all rows.
@@ -101,15 +102,17 @@ def _iterations_within(nanoseconds: float, cost: float) -> int:
 def _scan_list(target: Target, state: ChainState, most: int, cheap: int) -> np.ndarray:
     """Members of tiny clusters, and the observations likeliest to found a cluster.
 
-    They are repeated as often as is cheap.
+    If these are few, they are more, and repeated.
     """
     n_features = target.data.shape[1]
     tiny = members_of_tiny_clusters(state.labels, state.stats, n_features, most)
     odds = log_founding_odds(target, state.stats)
     odds[tiny] = -np.inf
-    founders = choose_scan_list(odds, most - len(tiny), cheap - len(tiny))
-    observations = np.union1d(tiny, founders)
-    return np.tile(observations, max(1, cheap // max(1, len(observations))))
+    listed = np.union1d(tiny, choose_scan_list(odds, most - len(tiny), _COVERED))
+    if len(listed) > _SHORT_LIST_SHARE * cheap:
+        return listed
+    more = np.union1d(tiny, choose_scan_list(odds, cheap - len(tiny), _COVERED_IF_SHORT))
+    return np.tile(more, cheap // max(1, len(more)))
 
 
 def make_schedule(

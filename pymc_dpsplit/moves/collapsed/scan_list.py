@@ -18,10 +18,6 @@ from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.moves.partition_law import joining_mass, log_founding_factor
 from pymc_dpsplit.moves.sweep.density import fill_log_mixture, log_prior_predictive
 
-# Share of the expected number of new clusters per sweep that the list covers, if it may be so long,
-# and if so many cost little.
-_COVERED, _COVERED_CHEAPLY = 0.95, 0.99
-
 
 @jitted
 def log_founding_odds(target, stats):
@@ -82,7 +78,7 @@ def members_of_tiny_clusters(
     return np.sort(smallest[:most])
 
 
-def choose_scan_list(log_odds: np.ndarray, most: int, cheap: int) -> np.ndarray:
+def choose_scan_list(log_odds: np.ndarray, most: int, covered: float) -> np.ndarray:
     """Choose the observations likeliest to found a cluster.
 
     Parameters
@@ -91,19 +87,17 @@ def choose_scan_list(log_odds: np.ndarray, most: int, cheap: int) -> np.ndarray:
         Result of `log_founding_odds`.
     most : int
         Maximum length of the list.
-    cheap : int
-        Length up to which a list costs little, not above `most`.
+    covered : float
+        Share of the expected births that the list covers, if it may be so long.
 
     Returns
     -------
     ndarray of int64, shape (M,)
-        Ascending; at most `most` observations, fewer if they cover 95 % of the expected births, and
-        if they are `cheap` or more, or cover 99 %.
+        Ascending.
     """
     probability = 1.0 / (1.0 + np.exp(np.minimum(-log_odds, 700.0)))
     most = min(most, len(probability))
     likeliest = np.argpartition(-probability, most - 1)[:most] if most else np.empty(0, np.int64)
     likeliest = likeliest[np.argsort(-probability[likeliest], kind="stable")]
-    wanted = np.array([_COVERED, _COVERED_CHEAPLY]) * probability.sum()
-    enough, plenty = np.searchsorted(np.cumsum(probability[likeliest]), wanted) + 1
-    return np.sort(likeliest[: max(enough, min(plenty, cheap))]).astype(np.int64)
+    enough = np.searchsorted(np.cumsum(probability[likeliest]), covered * probability.sum()) + 1
+    return np.sort(likeliest[:enough]).astype(np.int64)
