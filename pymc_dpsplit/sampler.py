@@ -218,7 +218,7 @@ class Schedule(NamedTuple):
     attempts : float
         Mean number of split/merge attempts per iteration.
     scan_list : ndarray of int64, shape (M,)
-        Observations that get a collapsed Gibbs update in every iteration, some several.
+        Observations that get a collapsed Gibbs update in every iteration, or several if repeated.
     strength : StrengthPrior
         What kernels need to move alpha after every iteration, whose value they overwrite.
     settings : ndarray of float64, shape (n_options,)

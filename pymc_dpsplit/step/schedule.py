@@ -102,7 +102,7 @@ def _iterations_within(nanoseconds: float, cost: float) -> int:
 def _scan_list(target: Target, state: ChainState, most: int, cheap: int) -> np.ndarray:
     """Members of tiny clusters, and the observations likeliest to found a cluster.
 
-    If these are few, they are more, and repeated.
+    A short list is made to cover more of the expected births, and is repeated.
     """
     n_features = target.data.shape[1]
     tiny = members_of_tiny_clusters(state.labels, state.stats, n_features, most)
