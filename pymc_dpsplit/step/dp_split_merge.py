@@ -39,7 +39,7 @@ from pymc_dpsplit.step.progress_bar import progress_columns, progress_update
 from pymc_dpsplit.step.sampler_stats import labels_stat, plan_of, stats_of, stats_types
 from pymc_dpsplit.step.schedule import make_schedule
 from pymc_dpsplit.step.step_arguments import checked_point, compile_options, own_generator
-from pymc_dpsplit.step.tuning_history import RECORDED, empty_history, record, review
+from pymc_dpsplit.step.tuning_history import empty_history, record, review
 from pymc_dpsplit.variables import (
     concentrations_to_move,
     evaluator_of_points,
@@ -319,8 +319,7 @@ class DPSplitMerge(BlockedStep):
         if f"{self.mixture.name}_labels" in self.stats_dtypes_shapes:
             labels = self.mixture.items.recorded(state.labels)
             stats[f"{self.mixture.name}_labels"] = labels_stat(labels)
-        recorded = [stats[f"{self.mixture.name}_{key}"] for key in RECORDED]
-        record(self.history, self.n_tune, self.n_done, recorded)
+        record(self.history, self.n_tune, self.n_done, stats, self.mixture.name)
         stats[f"{self.mixture.name}_seconds"] = time.perf_counter() - began
         return {**point, **concentrations, **values}, [stats]
 

@@ -5,12 +5,14 @@ seems to need twice as many per draw or more, the last quarter has them, and the
 draws that are kept follow from that quarter alone.
 """
 
+from typing import Any
+
 import numpy as np
 
 from pymc_dpsplit.sampler import ChainState, Schedule, Target
 from pymc_dpsplit.step.schedule import adapt_iterations
 
-# Statistics of a draw that are recorded.
+# Statistics of the partition by which mixing is judged.
 RECORDED = ("occupied", "entropy", "log_joint")
 # Fewer draws give no useful estimate of autocorrelation.
 _LEAST_HISTORY = 50
@@ -21,11 +23,13 @@ def empty_history(n_tune: int) -> np.ndarray:
     return np.empty((n_tune // 2, len(RECORDED)))
 
 
-def record(history: np.ndarray, n_tune: int, n_done: int, statistics: list[float]) -> None:
+def record(
+    history: np.ndarray, n_tune: int, n_done: int, stats: dict[str, Any], mixture_name: str
+) -> None:
     """Record the statistics of the last of `n_done` draws, if `history` is of draws as late."""
     row = n_done - 1 - (n_tune - len(history))
     if 0 <= row < len(history):
-        history[row] = statistics
+        history[row] = [stats[f"{mixture_name}_{key}"] for key in RECORDED]
 
 
 def review(

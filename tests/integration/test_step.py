@@ -262,11 +262,11 @@ def test_deterministic_of_the_mixture_is_recorded():
 # --- state --------------------------------------------------------------------------------
 
 
-def begun(model, n_steps, **options):
+def begun(model, n_steps, seed=8, tune=9, **options):
     """A step with a chain begun, and the point it reached."""
     with model:
         step = dps.DPSplitMerge(model.free_RVs, **options)
-    step.setup_chain(np.random.default_rng(8), 9, 20)
+    step.setup_chain(np.random.default_rng(seed), tune, 20)
     return step, advanced(step, model.initial_point(), n_steps)
 
 
@@ -431,12 +431,7 @@ def slow_model():
     return model
 
 
-def steps_of(model, n, **options):
-    """As many steps for one chain."""
-    with model:
-        steps = [dps.DPSplitMerge(model.free_RVs, kernel="exact", **options) for _ in range(n)]
-    steps[0].setup_chain(np.random.default_rng(1), 400, 9)
-    return steps
+SLOW = {"seed": 1, "tune": 400, "kernel": "exact"}
 
 
 def iterations_made(step, point, n_steps):
@@ -449,20 +444,19 @@ def iterations_made(step, point, n_steps):
 
 def test_slow_chains_get_more_iterations_in_late_tuning():
     model = slow_model()
-    (step,) = steps_of(model, 1)
-    _, made = iterations_made(step, model.initial_point(), 405)
+    _, made = iterations_made(*begun(model, 0, **SLOW), 405)
     second_half = np.flatnonzero(np.diff(made[199:])) + 200
     np.testing.assert_array_equal(second_half, [300, 400])
     assert made[300] >= 2 * made[299]
     assert made[299] < made[400] < made[300]
-    (step,) = steps_of(model, 1, iterations=2)
-    assert (iterations_made(step, model.initial_point(), 405)[1] == 2).all()
+    _, made = iterations_made(*begun(model, 0, iterations=2, **SLOW), 405)
+    assert (made == 2).all()
 
 
 def test_restored_step_goes_on_with_its_iterations():
     model = slow_model()
-    step, other = steps_of(model, 2)
-    point, _ = iterations_made(step, model.initial_point(), 350)
+    step, point = begun(model, 350, **SLOW)
+    other, _ = begun(model, 0, **SLOW)
     other.sampling_state = step.sampling_state
     assert len(other.history) == 100
     (point, made), (same, again) = (iterations_made(each, point, 55) for each in (step, other))

@@ -37,7 +37,8 @@ def test_second_half_of_tuning_is_recorded() -> None:
     history = empty_history(9)
     history[:] = np.nan
     for n_done in range(1, 12):
-        record(history, 9, n_done, [n_done, 2.0, 3.0])
+        stats = {"x_log_joint": 3.0, "x_entropy": 2.0, "x_occupied": n_done, "x_attempts": 7.0}
+        record(history, 9, n_done, stats, "x")
     np.testing.assert_array_equal(history[:, 0], [6, 7, 8, 9])
     np.testing.assert_array_equal(history[:, 1:], [[2.0, 3.0]] * 4)
 
