@@ -100,9 +100,9 @@ def _iterations_within(nanoseconds: float, cost: float) -> int:
 
 
 def _scan_list(target: Target, state: ChainState, most: int, cheap: int) -> np.ndarray:
-    """Members of tiny clusters, and the observations likeliest to found a cluster.
+    """Members of tiny clusters, and the observations likeliest to found a cluster, repeated.
 
-    A short list is made to cover more of the expected births, and is repeated.
+    A short list is made to cover more of the expected births.
     """
     n_features = target.data.shape[1]
     tiny = members_of_tiny_clusters(state.labels, state.stats, n_features, most)
@@ -110,7 +110,7 @@ def _scan_list(target: Target, state: ChainState, most: int, cheap: int) -> np.n
     odds[tiny] = -np.inf
     listed = np.union1d(tiny, choose_scan_list(odds, most - len(tiny), _COVERED))
     if len(listed) > _SHORT_LIST_SHARE * cheap:
-        return listed
+        return np.tile(listed, max(1, most // len(listed)))
     more = np.union1d(tiny, choose_scan_list(odds, cheap - len(tiny), _COVERED_IF_SHORT))
     return np.tile(more, cheap // max(1, len(more)))
 

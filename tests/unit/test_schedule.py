@@ -62,6 +62,19 @@ def test_short_lists_are_repeated(rng: np.random.Generator) -> None:
     assert times[0] > 1
 
 
+def test_longer_lists_are_repeated_as_they_are(rng: np.random.Generator) -> None:
+    """A tenth of the observations can found a cluster, too many for a list that covers more."""
+    rows = rng.normal(size=(1000, 6))
+    rows[:100] = rng.normal(size=(100, 6)) * 20.0
+    component = dps.MvNormal(np.zeros(6), 0.001, 8.0, np.eye(6))
+    target = target_of(component, rows, 1.0)
+    state = sampler.resume(target, np.zeros(1000, np.int32))
+    schedule = make_schedule("exact", target, state)
+    visited, times = np.unique(schedule.scan_list, return_counts=True)
+    assert (times == times[0]).all()
+    assert times[0] > 1
+
+
 def test_no_draw_has_more_iterations_than_allowed(rng: np.random.Generator) -> None:
     target = target_of(component_of("Normal", 1), rng.normal(size=(40, 1)), 1.0)
     state = sampler.resume(target, np.arange(40) % 3)
