@@ -70,7 +70,7 @@ def test_longer_lists_are_repeated_as_they_are(rng: np.random.Generator) -> None
     target = target_of(component, rows, 1.0)
     state = sampler.resume(target, np.zeros(1000, np.int32))
     schedule = make_schedule("exact", target, state)
-    visited, times = np.unique(schedule.scan_list, return_counts=True)
+    _, times = np.unique(schedule.scan_list, return_counts=True)
     assert (times == times[0]).all()
     assert times[0] > 1
 
