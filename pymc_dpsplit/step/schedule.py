@@ -47,10 +47,10 @@ _MOST_ATTEMPTS = 2.0
 # Attempts per collapsed sweep.  Births and deaths mix the number of clusters well where a sweep is
 # cheap, so that more attempts cost as much as they gain; they let the chain leave local modes.
 _ATTEMPTS_OF_COLLAPSED = 0.1
-# Share of the expected births that the list covers.  A list that takes a third of a cheap scan or
-# less is short: it is made to cover more, and repeated until it takes this multiple of the time of
-# the sweep.  Clusters of two or three members appear and dissolve only after many visits to these,
-# as one member alone hardly leaves the others.
+# Share of the expected births that the list covers.  It is repeated as far as its time allows.  A
+# list that takes a third of a cheap scan or less is short: it is made to cover more, and takes at
+# most `_CHEAP_SCAN_SHARE` times the time of the sweep.  Clusters of two or three members
+# appear and dissolve only after many visits to these, as one member alone hardly leaves the others.
 _COVERED, _COVERED_IF_SHORT, _CHEAP_SCAN_SHARE, _SHORT_LIST_SHARE = 0.95, 0.99, 0.6, 1.0 / 3.0
 # With fewer features the births of the sweep succeed often enough that the scan does not pay.
 _SCAN_FROM_FEATURES = 5
@@ -109,10 +109,10 @@ def _scan_list(target: Target, state: ChainState, most: int, cheap: int) -> np.n
     odds = log_founding_odds(target, state.stats)
     odds[tiny] = -np.inf
     listed = np.union1d(tiny, choose_scan_list(odds, most - len(tiny), _COVERED))
-    if len(listed) > _SHORT_LIST_SHARE * cheap:
-        return np.tile(listed, max(1, most // len(listed)))
-    more = np.union1d(tiny, choose_scan_list(odds, cheap - len(tiny), _COVERED_IF_SHORT))
-    return np.tile(more, cheap // max(1, len(more)))
+    if len(listed) <= _SHORT_LIST_SHARE * cheap:
+        most = cheap
+        listed = np.union1d(tiny, choose_scan_list(odds, most - len(tiny), _COVERED_IF_SHORT))
+    return np.tile(listed, most // max(1, len(listed)))
 
 
 def make_schedule(

@@ -311,6 +311,20 @@ def test_row_that_hides_the_others_is_drawn_from_them(rng: np.random.Generator) 
     np.testing.assert_array_equal(stats[:, 0], fresh[:, 0])
 
 
+@pytest.mark.parametrize(
+    "rows", [[1, 4, 6] * 3, [3, 3, 3], [2, 5, 2, 7, 2, 5], [4, 1, 4, 1, 0, 4], []]
+)
+def test_densities_of_a_list_are_those_of_its_observations(
+    rows: list[int], rng: np.random.Generator
+) -> None:
+    """Whether the list is repeated, in part, or returns to its first observation in another way."""
+    case = case_of("MvNormal", rng.standard_normal((8, 2)))
+    one_by_one = log_densities_alone(case.prior, case.data, np.arange(8))
+    listed = np.array(rows, np.int64)
+    found = log_densities_alone(case.prior, case.data, listed)
+    np.testing.assert_array_equal(found, one_by_one[listed])
+
+
 def test_a_window_is_successive_and_begins_anywhere(rng: np.random.Generator) -> None:
     drawn = [successive_rows(5, 3, rng) for _ in range(200)]
     assert {tuple(rows) for rows in drawn} == {

@@ -169,6 +169,8 @@ def collapsed_scan(target, labels, stats, rng, rows, log_alone):
 def log_densities_alone(prior, data, rows):
     """Log prior predictive densities of the observations `rows`, shape (M,).
 
+    Those of a list that is repeated are computed once.
+
     Parameters
     ----------
     prior : NamedTuple
@@ -182,8 +184,14 @@ def log_densities_alone(prior, data, rows):
     empty = np.zeros(predictive_size(prior))
     fill_predictive(prior, np.zeros(stats_size(prior)), empty)
     out = np.empty(rows.shape[0])
+    period = rows.shape[0]
     for j in range(rows.shape[0]):
-        out[j] = log_predictive(prior, data, rows[j], empty)
+        if 0 < j < period and rows[j] == rows[0]:
+            period = j
+        if j >= period and rows[j] == rows[j - period]:
+            out[j] = out[j - period]
+        else:
+            out[j] = log_predictive(prior, data, rows[j], empty)
     return out
 
 
