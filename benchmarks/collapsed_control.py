@@ -11,12 +11,13 @@ clusters at once.  Of each cluster the table has
 * the posterior mean (D),
 * the inverse diagonal of the Cholesky factor L of psi_n (D),
 * the elements of L below the diagonal by columns, each over the diagonal element of its row,
-* three coefficients c, f and h: with q the squared distance of a row under L, the log predictive
+* four coefficients c, f, h and c': with q the squared distance of a row under L, the log predictive
   density is c - h log(1 + f q).
 
 The density of a row under its own cluster follows from q under the cluster with the row in it, by
-the determinant lemma, so that nothing is changed unless the row moves.  Constants by the number of
-members are in a table, and so is the prior predictive density of each row.
+the determinant lemma, and has c' instead of c; so nothing is changed unless the row moves.
+Constants by the number of members are in a table, and so is the prior predictive density of each
+row.
 """
 
 import math
@@ -27,7 +28,7 @@ from numba import njit
 
 from benchmarks.workloads import Workload
 from pymc_dpsplit.kernels.cluster_blocks import fill_squared_solves, fill_student
-from pymc_dpsplit.kernels.cluster_choice import choose_position
+from pymc_dpsplit.kernels.cluster_choice import choose_position, workspace_size
 from pymc_dpsplit.kernels.cluster_table import WIDE
 from pymc_dpsplit.kernels.jit import COMPILES, OPTIONS
 from pymc_dpsplit.kernels.views import row_of
@@ -120,6 +121,8 @@ def _tabulate(control, clusters, k):  # type: ignore[no-untyped-def]
     table[at] = c - math.log(product)
     table[at + WIDE] = kappa_n / (kappa_n + 1.0)
     table[at + 2 * WIDE] = 0.5 * (control.nu0 + n + 1.0)
+    if n > 1.0:
+        table[at + 3 * WIDE] = table[at] + control.constant[int(n) - 1] - control.constant[int(n)]
 
 
 @_compiled
@@ -203,38 +206,32 @@ def _remove(control, labels, i, k, clusters, gap):  # type: ignore[no-untyped-de
 
 
 @_compiled
-def _fill_masses(control, i, n_clusters, clusters, gap, squared, mass):  # type: ignore[no-untyped-def]
-    """Write squared distances and log masses of row i under all clusters as they are."""
-    height, table = control.height, clusters.table
-    fill_squared_solves(table, height, row_of(control.rows, i), n_clusters, gap, squared)
-    fill_student(table, height, height - 3, squared, n_clusters, mass)
+def _log_mass_without(control, labels, i, k, clusters):  # type: ignore[no-untyped-def]
+    """Log mass of row i in its own cluster k, which has others, from these themselves."""
+    alone, d, n = _empty(control, 1), control.mu0.shape[0], clusters.size[k]
+    _gather(control, np.where(labels == k, 0, 1), 0, i, alone)
+    q, gap, log_diagonal = 0.0, np.empty(d), 0.0
+    for j in range(d):
+        gap[j] = control.rows[i, j] - alone.mean[0, j]
+        for m in range(j):
+            gap[j] -= alone.factor[0, j, m] * gap[m]
+        gap[j] /= alone.factor[0, j, j]
+        q += gap[j] * gap[j]
+        log_diagonal += math.log(alone.factor[0, j, j])
+    kappa_n = control.kappa0 + n
+    grown = 1.0 + q * (kappa_n - 1.0) / kappa_n
+    return control.constant[int(n) - 1] - log_diagonal - 0.5 * (control.nu0 + n) * math.log(grown)
 
 
 @_compiled
-def _log_mass_without(control, labels, i, k, squared, clusters):  # type: ignore[no-untyped-def]
-    """Log mass of row i in its own cluster k, which has others, by the determinant lemma."""
-    n = clusters.size[k]
-    kappa_n = control.kappa0 + n
-    left, d = 1.0 - squared * kappa_n / (kappa_n - 1.0), control.mu0.shape[0]
-    log_diagonal = 0.0
-    if not left > _LEAST_LEFT:
-        alone = _empty(control, 1)
-        _gather(control, np.where(labels == k, 0, 1), 0, i, alone)
-        q, gap = 0.0, np.empty(d)
-        for j in range(d):
-            gap[j] = control.rows[i, j] - alone.mean[0, j]
-            for m in range(j):
-                gap[j] -= alone.factor[0, j, m] * gap[m]
-            gap[j] /= alone.factor[0, j, j]
-            q += gap[j] * gap[j]
-            log_diagonal += math.log(alone.factor[0, j, j])
-        grown = 1.0 + q * (kappa_n - 1.0) / kappa_n
-        return (
-            control.constant[int(n) - 1] - log_diagonal - 0.5 * (control.nu0 + n) * math.log(grown)
-        )
-    at = k // WIDE * control.height * WIDE + k % WIDE + (control.height - 3) * WIDE
-    with_all = clusters.table[at] - control.constant[int(n)]
-    return control.constant[int(n) - 1] + with_all + 0.5 * (control.nu0 + n - 1.0) * math.log(left)
+def _fill_masses(control, labels, i, own, n_clusters, clusters, gap, mass):  # type: ignore[no-untyped-def]
+    """Write log masses of row i under all clusters, without it; if own < 0, it is alone."""
+    height, table = control.height, clusters.table
+    fill_squared_solves(table, height, row_of(control.rows, i), n_clusters, gap, mass)
+    kappa_n = control.kappa0 + (clusters.size[own] if own >= 0 else 1.0)
+    ratio = (kappa_n + 1.0) / (kappa_n - 1.0)
+    if not fill_student(table, height, height - 4, mass, n_clusters, own, ratio, 1.0, mass):
+        mass[own] = _log_mass_without(control, labels, i, own, clusters)
 
 
 @_compiled
@@ -249,7 +246,7 @@ def _refresh(control, labels, n_slots, clusters):  # type: ignore[no-untyped-def
 def _close(control, k, clusters):  # type: ignore[no-untyped-def]
     """Empty cluster k; until a new cluster takes the number, no row joins it."""
     clusters.size[k] = 0.0
-    at = k // WIDE * control.height * WIDE + k % WIDE + (control.height - 3) * WIDE
+    at = k // WIDE * control.height * WIDE + k % WIDE + (control.height - 4) * WIDE
     table = clusters.table
     table[at], table[at + WIDE], table[at + 2 * WIDE] = _NONE, 0.0, 0.0
 
@@ -271,22 +268,17 @@ def _sweep(control, labels, n_slots, clusters, empty, log_alpha, rng):  # type: 
     """Redraw every label; returns the number of slots, some of them empty, and the clusters."""
     d, capacity = control.mu0.shape[0], clusters.size.shape[0]
     gap, even = np.empty(d * WIDE), np.zeros(capacity)
-    squared, mass = np.empty(capacity), np.empty(capacity)
+    mass, weights = np.empty(capacity), np.empty(workspace_size(capacity))
     for i in range(labels.shape[0]):
         own = labels[i]
-        _fill_masses(control, i, n_slots, clusters, gap, squared, mass)
-        log_new, n = log_alpha + control.alone[i], n_slots
-        if clusters.size[own] == 1.0:
-            mass[own] = log_new
-        else:
-            mass[own] = _log_mass_without(control, labels, i, own, squared[own], clusters)
-            mass[n] = log_new
-            n += 1
-        while n % WIDE:
-            mass[n] = _NONE
-            n += 1
-        k = choose_position(mass, even, n, rng.random())
-        if k == own:
+        is_alone = clusters.size[own] == 1.0
+        _fill_masses(control, labels, i, -1 if is_alone else own, n_slots, clusters, gap, mass)
+        log_new, left_out = log_alpha + control.alone[i], own if is_alone else -1
+        reference, u = control.alone[i], rng.random()
+        k = choose_position(
+            mass, even, left_out, -math.inf, n_slots, log_new, reference, u, weights
+        )
+        if k == own or (is_alone and k == n_slots):
             continue
         if k == n_slots:
             k = _open(n_slots, empty, clusters)
@@ -302,7 +294,8 @@ def _sweep(control, labels, n_slots, clusters, empty, log_alpha, rng):  # type: 
         if n_slots + 1 >= capacity:
             clusters = _grown(control, clusters)
             capacity = clusters.size.shape[0]
-            squared, mass, even = np.empty(capacity), np.empty(capacity), np.zeros(capacity)
+            mass, even = np.empty(capacity), np.zeros(capacity)
+            weights = np.empty(workspace_size(capacity))
     while clusters.size[n_slots - 1] == 0.0:
         n_slots -= 1
     return n_slots, clusters
@@ -353,7 +346,7 @@ def control_of(workload: Workload) -> Control:
     grown = 1.0 + (white**2).sum(0) * workload.kappa0 / (workload.kappa0 + 1.0)
     alone = constant[0] - np.log(np.diag(root)).sum() - 0.5 * (workload.nu0 + 1) * np.log(grown)
     constant[1:] += np.log(n[1:])
-    height = 3 + 2 * d + d * (d - 1) // 2
+    height = 4 + 2 * d + d * (d - 1) // 2
     return Control(
         rows,
         np.asarray(workload.mu0, np.float64),

@@ -224,7 +224,8 @@ def log_predictive_without(prior, data, i, cache, spare):
 def fill_log_predictives(prior, data, i, clusters, n, own, out):
     """Write the log predictive densities of an observation under all clusters.
 
-    The default calls `log_predictive` for each cluster.
+    That of its own cluster is given the others.  The default calls `log_predictive` for each
+    cluster.
 
     Parameters
     ----------
@@ -242,16 +243,16 @@ def fill_log_predictives(prior, data, i, clusters, n, own, out):
 
     Returns
     -------
-    float
-        The log predictive density given the others of the cluster `own`, whose element of `out`
-        is undefined; NaN if there is none or too much precision is lost.
+    bool
+        False if too much precision is lost in out[own], which is undefined then.
     """
-    own_density = math.nan
+    keeps_digits = True
     for p in range(n):
         out[p] = 0.0
+        cache = row_of(clusters.caches, p)
         if p == own:
-            cache = row_of(clusters.caches, p)
-            own_density = log_predictive_without(prior, data, i, cache, clusters.spare)
+            out[p] = log_predictive_without(prior, data, i, cache, clusters.spare)
+            keeps_digits = not math.isnan(out[p])
         elif clusters.sizes[p] > 0.0:
-            out[p] = log_predictive(prior, data, i, row_of(clusters.caches, p))
-    return own_density
+            out[p] = log_predictive(prior, data, i, cache)
+    return keeps_digits

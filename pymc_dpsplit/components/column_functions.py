@@ -6,8 +6,7 @@ Given the cluster, an entry x of column d has the density
 
 where `slope` and `constant` depend on the parameter of the cluster in that column.  The marginal
 likelihood of n entries with sum t of T is Z(n, t) / Z(0, 0) prod h(x), docs/method.md, eq.
-(7.37).
-A family implements for its prior
+(7.37).  A family implements for its prior
 
 * `log_measure`: log h;
 * `log_partition`: log Z;
@@ -19,8 +18,8 @@ all operations of `components.base` that the family has not implemented itself.
 Layout.  stats: n, t (D), then, if the family implements `measure_statistic`, sums of it: one per
 column (D) if it implements `sum_log_measures`, otherwise one over all columns.  params: sum of the
 constants, slopes (D).  tile: T of the entries, then the sum of log h over a row.  cache: the part
-of the log predictive that does not depend on the row, the log of the relative precision of t that
-is left after removals, n, t (D), a number for each column (D).
+of the log predictive that does not depend on the row, the relative precision of t that is
+left after removals, n, t (D), a number for each column (D).
 """
 
 import math
@@ -331,7 +330,7 @@ def _prepare_columns(prior, cache):
 
 
 def _fill_cache(prior, stats, cache):
-    cache[1] = 0.0
+    cache[1] = 1.0
     for d in range(1 + prior.shift.shape[0]):
         cache[2 + d] = stats[d]
     _prepare_columns(prior, cache)
@@ -402,8 +401,9 @@ def _fill_log_predictives(prior, data, i, clusters, n, own, out):
     for p in range(n):
         out[p] += log_measures
     if own < 0:
-        return math.nan
-    return collapsed.log_predictive_without(prior, data, i, row_of(caches, own), clusters.spare)
+        return True
+    out[own] = collapsed.log_predictive_without(prior, data, i, row_of(caches, own), clusters.spare)
+    return not math.isnan(out[own])
 
 
 _BY_COLUMN: dict[Callable[..., Any], Callable[..., Any]] = {

@@ -1,7 +1,7 @@
 """Predictive density of one observation under `diag_normal`, updated as they come and go.
 
-Layout of a cache: log normaliser, n, per feature the posterior mean (D) and b_n (D), then the log
-of the relative precision of b_n that is left after removals.
+Layout of a cache: log normaliser, n, per feature the posterior mean (D) and b_n (D), then the
+relative precision of b_n that is left after removals.
 
 Layout of the table, per cluster: posterior mean (D), and s and h (D each) of the log predictive
 c - sum_d h_d log(1 + s_d gap_d^2); then c, and the c that the cluster would have with its b_n and
@@ -14,7 +14,7 @@ from pymc_dpsplit.components import base, collapsed
 from pymc_dpsplit.components.diag_normal import DiagNormalPrior, posterior_of_column
 from pymc_dpsplit.kernels.cluster_blocks import fill_student_columns
 from pymc_dpsplit.kernels.cluster_table import WIDE, place_of
-from pymc_dpsplit.kernels.digits import LEAST_KEPT, keeps_digits
+from pymc_dpsplit.kernels.digits import keeps_digits
 from pymc_dpsplit.kernels.jit import jitted, jitted_inlined_uncounted
 from pymc_dpsplit.kernels.logarithm import log_plainly
 from pymc_dpsplit.kernels.special import log_half_step
@@ -52,7 +52,7 @@ def _log_of_b(prior, cache):
         if not _SMALL < product < _LARGE:
             total += math.log(product)
             product = 1.0
-    return total + math.log(product)
+    return total + log_plainly(product)
 
 
 @jitted
@@ -71,7 +71,7 @@ def _fill_cache(prior, stats, cache):
         )
         cache[2 + d] = mean
         cache[2 + n_features + d] = b_n
-    cache[-1] = 0.0
+    cache[-1] = 1.0
     _refresh_normaliser(prior, cache)
 
 
@@ -177,31 +177,14 @@ def _tabulate(prior, clusters, p):
     table[at + WIDE] = cache[0] + (norm_without - norm)
 
 
-@jitted_inlined_uncounted
-def _log_predictive_of_rest(prior, row, n, table, at):
-    """Log predictive of an observation given the other n - 1 of its cluster, eq. (4.2)."""
-    n_features = prior.mu0.shape[0]
-    total = table[at + (3 * n_features + 1) * WIDE]
-    for d in range(n_features):
-        kappa_n = prior.kappa0[d] + n
-        gap = row[d] - table[at]
-        scaled = table[at + n_features * WIDE] * (gap * gap)
-        left = 1.0 - scaled * (kappa_n + 1.0) / (kappa_n - 1.0)
-        if not left > LEAST_KEPT:
-            return math.nan
-        total += (table[at + 2 * n_features * WIDE] - 1.0) * log_plainly(left)
-        at += WIDE
-    return total
-
-
 @base.implements(collapsed.fill_log_predictives, DiagNormalPrior, inline=True, uncounted=True)
 def _fill_log_predictives(prior, data, i, clusters, n, own, out):
+    """Write the log predictives; that given the rest of a cluster is by eq. (4.2)."""
     d, height = prior.mu0.shape[0], collapsed.table_height(prior)
-    row = part_of(clusters.scratch, 0, d)
+    row, ratios = part_of(clusters.scratch, 0, d), part_of(clusters.scratch, d, d)
+    n_members = clusters.sizes[own] if own >= 0 else 1.0
     for j in range(d):
         row[j] = data[i, j] - prior.shift[j]
-    fill_student_columns(clusters.table, height, row, n, out)
-    if own < 0:
-        return math.nan
-    at = place_of(height, own)
-    return _log_predictive_of_rest(prior, row, clusters.sizes[own], clusters.table, at)
+        kappa_n = prior.kappa0[j] + n_members
+        ratios[j] = (kappa_n + 1.0) / (kappa_n - 1.0)
+    return fill_student_columns(clusters.table, height, row, n, own, ratios, out)

@@ -405,7 +405,7 @@ def _tabulate(prior, clusters, p):
 def _fill_log_predictives(prior, data, i, clusters, n, own, out):
     """Write the log predictives, the row whitened once for all clusters."""
     d, height, table = prior.centre.shape[0], collapsed.table_height(prior), clusters.table
-    row, density = clusters.scratch, math.nan
+    row = clusters.scratch
     for r in range(d):
         row[WIDE + r] = _whitened_entry(prior, data, i, r)
     for first in range(0, n, WIDE):
@@ -424,5 +424,5 @@ def _fill_log_predictives(prior, data, i, clusters, n, own, out):
             # Without the row, the mean is farther from it by the factor kappa_n / (kappa_n - 1).
             kappa_n = prior.kappa0 + clusters.sizes[own]
             density = prior.log_norm - 0.5 * d * math.log1p(1.0 / (kappa_n - 1.0))
-            density -= 0.5 * kappa_n / (kappa_n - 1.0) * row[own - first]
-    return density
+            out[own] = density - 0.5 * kappa_n / (kappa_n - 1.0) * row[own - first]
+    return True

@@ -6,7 +6,7 @@ n, and docs/method.md, eq. (7.29)-(7.30).
 
 Layout.  stats: n, sums (D), sum of squares over all features.  params: log normaliser, mu (D),
 1 / sigma repeated for each feature (D), the form that `fill_log_independent` reads.  cache: log
-normaliser, n, b_n, the log of the relative precision of b_n left after removals, mean (D).
+normaliser, n, b_n, the relative precision of b_n left after removals, mean (D).
 """
 
 import math
@@ -25,11 +25,11 @@ from pymc_dpsplit.components.parameter_laws import draw_gamma
 from pymc_dpsplit.components.prior_choice.partitions import share_given
 from pymc_dpsplit.components.prior_choice.variances import choose_variances, shape_with_mean
 from pymc_dpsplit.data.blocks import moments_of
+from pymc_dpsplit.kernels.cluster_blocks import fill_student
 from pymc_dpsplit.kernels.cluster_table import WIDE, place_of
 from pymc_dpsplit.kernels.diagonal import fill_log_independent
-from pymc_dpsplit.kernels.digits import LEAST_KEPT, keeps_digits
+from pymc_dpsplit.kernels.digits import keeps_digits
 from pymc_dpsplit.kernels.jit import jitted
-from pymc_dpsplit.kernels.logarithm import log_plainly
 from pymc_dpsplit.kernels.random import draw_log_gamma
 from pymc_dpsplit.kernels.special import log_rising_by_halves, positive_exp
 from pymc_dpsplit.kernels.tiles import load_dense_tile
@@ -326,7 +326,7 @@ def _refresh_normaliser(prior, cache):
 def _fill_cache(prior, stats, cache):
     _, _, cache[2] = _posterior(prior, stats)
     cache[1] = stats[0]
-    cache[3] = 0.0
+    cache[3] = 1.0
     for j in range(prior.mu0.shape[0]):
         cache[4 + j] = _posterior_mean(prior, stats, j)
     _refresh_normaliser(prior, cache)
@@ -404,25 +404,16 @@ def _tabulate(prior, clusters, p):
 def _fill_log_predictives(prior, data, i, clusters, n, own, out):
     """Write the log predictives; that given the rest of a cluster is by eq. (4.2)."""
     d, height, table = prior.mu0.shape[0], collapsed.table_height(prior), clusters.table
-    squared, density = clusters.scratch, math.nan
     for first in range(0, n, WIDE):
         at = first * height
         for t in range(WIDE):
-            squared[t] = 0.0
+            out[first + t] = 0.0
         for j in range(d):
             x = data[i, j] - prior.shift[j]
             for t in range(WIDE):
                 gap = x - table[at + t]
-                squared[t] += gap * gap
+                out[first + t] += gap * gap
             at += WIDE
-        for t in range(WIDE):
-            grown = 1.0 + table[at + WIDE + t] * squared[t]
-            out[first + t] = table[at + t] - table[at + 2 * WIDE + t] * log_plainly(grown)
-        if first <= own < first + WIDE:
-            t, kappa_n = own - first, prior.kappa0 + clusters.sizes[own]
-            scaled = table[at + WIDE + t] * squared[t]
-            left = 1.0 - scaled * (kappa_n + 1.0) / (kappa_n - 1.0)
-            if left > LEAST_KEPT:
-                power = table[at + 2 * WIDE + t] - d
-                density = table[at + 3 * WIDE + t] + power * math.log(left)
-    return density
+    kappa_n = prior.kappa0 + (clusters.sizes[own] if own >= 0 else 1.0)
+    ratio, shift = (kappa_n + 1.0) / (kappa_n - 1.0), np.float64(d)
+    return fill_student(table, height, d, out, n, own, ratio, shift, out)

@@ -13,7 +13,6 @@ from pymc_dpsplit.components.base import log_predictive
 from pymc_dpsplit.components.collapsed import fill_log_predictives
 from pymc_dpsplit.hierarchical.state import count_groups
 from pymc_dpsplit.kernels.cluster_choice import choose_position
-from pymc_dpsplit.kernels.cluster_table import whole_blocks
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.special import log_sum_of_two
 from pymc_dpsplit.moves.collapsed.positions import (
@@ -100,28 +99,20 @@ def _draw_position(target, labels, i, log_alone, positions, shares, rng):
     is then in the remainder.
     """
     prior, data, _ = target.of_rows
-    clusters, log_mass, n = positions.clusters, positions.log_mass, positions.counts[0]
+    clusters, log_density, n = positions.clusters, positions.log_density, positions.counts[0]
     own, group, alpha = positions.position_of[labels[i]], target.group_of_row[i], target.alpha
     is_alone = clusters.sizes[own] == 1.0
-    density = fill_log_predictives(prior, data, i, clusters, n, -1 if is_alone else own, log_mass)
+    shared = -1 if is_alone else own
+    if not fill_log_predictives(prior, data, i, clusters, n, shared, log_density):
+        log_density[own] = _density_of_rest(prior, data, labels, i, clusters)
     for p in range(n):
         mass = shares.counts[group, p] - (p == own) + alpha * shares.weights[p]
-        is_open = clusters.sizes[p] > 0.0 and mass > 0.0
+        is_open = clusters.sizes[p] > 0.0 and mass > 0.0 and not (is_alone and p == own)
         shares.log_masses[p] = math.log(mass) if is_open else -math.inf
-    log_open = math.log(alpha) + shares.log_rest[0]
-    n_options = n
-    if is_alone:
-        shares.log_masses[own], log_mass[own] = log_open, log_alone
-    else:
-        if math.isnan(density):
-            density = _density_of_rest(prior, data, labels, i, clusters)
-        log_mass[own] = density
-        shares.log_masses[n], log_mass[n] = log_open, log_alone
-        n_options += 1
-    n_padded = whole_blocks(n_options)
-    for p in range(n_options, n_padded):
-        shares.log_masses[p], log_mass[p] = 0.0, -math.inf
-    return choose_position(log_mass, shares.log_masses, n_padded, rng.random())
+    log_new = math.log(alpha) + shares.log_rest[0] + log_alone
+    u, weights = rng.random(), positions.weights
+    p = choose_position(log_density, shares.log_masses, -1, 0.0, n, log_new, log_alone, u, weights)
+    return own if is_alone and p == n else p
 
 
 @jitted

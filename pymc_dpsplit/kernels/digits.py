@@ -1,12 +1,9 @@
 """Digits of a running sum that are left after removals."""
 
-import math
-
 from pymc_dpsplit.kernels.jit import jitted_inlined
 
 # If removals leave less than this fraction of a sum, half of its digits are lost.
 LEAST_KEPT = 1e-8
-_LOG_LEAST_KEPT = math.log(LEAST_KEPT)
 
 
 @jitted_inlined
@@ -16,7 +13,7 @@ def keeps_digits(cache, at, kept):
     Parameters
     ----------
     cache : ndarray of float64
-        Element `at` is the log of the relative precision that is left after all removals; updated.
+        Element `at` is the relative precision that is left after all removals, at first 1; updated.
     at : int
     kept : float
         Fraction of the sum that this removal leaves.
@@ -29,5 +26,5 @@ def keeps_digits(cache, at, kept):
     if not kept > LEAST_KEPT:
         return False
     # Cancellation accumulates: a later removal can amplify the rounding error of an earlier one.
-    cache[at] += math.log(kept)
-    return cache[at] >= _LOG_LEAST_KEPT
+    cache[at] *= kept
+    return cache[at] >= LEAST_KEPT

@@ -104,7 +104,5 @@ def write_exp2(lanes: Lanes, x: Any) -> Any:
     x = lanes.larger(x, lanes.constant(_LOWEST))
     shifted = builder.fadd(x, lanes.constant(_ROUND))
     f = builder.fsub(x, builder.fsub(shifted, lanes.constant(_ROUND)))
-    p = lanes.constant(_C[-1])
-    for c in _C[-2::-1]:
-        p = lanes.fma(p, f, lanes.constant(c))
+    p = lanes.polynomial(_C, f)
     return _scale(builder, p, shifted, lanes.ints, lanes.int_constant(_MANTISSA))

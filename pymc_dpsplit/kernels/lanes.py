@@ -8,7 +8,7 @@ sum, has its own lane, and the order of additions is the same in all forms, so t
 depend on LANES.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from llvmlite import ir
@@ -77,7 +77,9 @@ def pointers(context: Any, builder: Any, sig: Any, args: Any) -> list[Any]:
     ]
 
 
-def written_once(name: str, write: Callable[..., None]) -> Callable[..., Any]:
+def written_once(
+    name: str, write: Callable[..., Any], result: Any = None, inlined: bool = False
+) -> Callable[..., Any]:
     """Return the implementation of an intrinsic as a function written once per compiled module.
 
     The code of an intrinsic itself would be repeated at every call.  The function takes the
@@ -92,16 +94,20 @@ def written_once(name: str, write: Callable[..., None]) -> Callable[..., Any]:
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         addresses = pointers(context, builder, sig, args)
-        kind = ir.FunctionType(ir.VoidType(), [address.type for address in addresses])
+        kinds = [address.type for address in addresses]
+        kind = ir.FunctionType(ir.VoidType() if result is None else result, kinds)
         function = cgutils.get_or_insert_function(builder.module, kind, name)
         if function.is_declaration:
             function.linkage = "internal"
-            function.attributes.add("noinline")
+            function.attributes.add("alwaysinline" if inlined else "noinline")
             inside = ir.IRBuilder(function.append_basic_block("entry"))
-            write(inside, *function.args)
-            inside.ret_void()
-        builder.call(function, addresses)
-        return context.get_dummy_value()
+            value = write(inside, *function.args)
+            if result is None:
+                inside.ret_void()
+            else:
+                inside.ret(value)
+        value = builder.call(function, addresses)
+        return context.get_dummy_value() if result is None else value
 
     return generate
 
@@ -114,24 +120,24 @@ class Lanes:
     builder : llvmlite.ir.IRBuilder
     """
 
-    def __init__(self, builder: Any) -> None:
-        self.builder = builder
-        self.floats = ir.VectorType(_F64, LANES)
-        self.ints = ir.VectorType(_I64, LANES)
+    def __init__(self, builder: Any, width: int = LANES) -> None:
+        self.builder, self.width = builder, width
+        self.floats = ir.VectorType(_F64, width)
+        self.ints = ir.VectorType(_I64, width)
 
     def constant(self, value: float) -> Any:
         """Return a vector of equal float64 constants."""
-        return ir.Constant(self.floats, [value] * LANES)
+        return ir.Constant(self.floats, [value] * self.width)
 
     def int_constant(self, value: int) -> Any:
         """Return a vector of equal int64 constants."""
-        return ir.Constant(self.ints, [value] * LANES)
+        return ir.Constant(self.ints, [value] * self.width)
 
     def splat(self, scalar: Any) -> Any:
         """Return a vector with a run-time scalar, of any type, in each lane."""
-        nothing = ir.Constant(ir.VectorType(scalar.type, LANES), ir.Undefined)
+        nothing = ir.Constant(ir.VectorType(scalar.type, self.width), ir.Undefined)
         first = self.builder.insert_element(nothing, scalar, ir.Constant(_I32, 0))
-        order = ir.Constant(ir.VectorType(_I32, LANES), [0] * LANES)
+        order = ir.Constant(ir.VectorType(_I32, self.width), [0] * self.width)
         return self.builder.shuffle_vector(first, nothing, order)
 
     def load(self, base: Any, at: Any) -> Any:
@@ -143,7 +149,7 @@ class Lanes:
     def load_widened(self, base: Any, at: Any) -> Any:
         """Return base[at : at + LANES] of an array of float64 or float32, as float64."""
         number = base.type.pointee
-        loaded = self.builder.load(self._address(base, at, ir.VectorType(number, LANES)))
+        loaded = self.builder.load(self._address(base, at, ir.VectorType(number, self.width)))
         loaded.align = 4
         return loaded if number == _F64 else self.builder.fpext(loaded, self.floats)
 
@@ -156,9 +162,19 @@ class Lanes:
         """
         self.builder.store(value, self._address(base, at, value.type)).align = 8
 
+    def is_lane(self, number: Any) -> Any:
+        """Return a mask of one lane; of none if there is no lane of that number."""
+        lane = ir.Constant(self.ints, list(range(self.width)))
+        return self.builder.icmp_signed("==", lane, self.splat(number))
+
+    def all(self, mask: Any) -> Any:
+        """Return whether a mask has all lanes."""
+        bits = self.builder.bitcast(mask, ir.IntType(self.width))
+        return self.builder.icmp_unsigned("==", bits, ir.Constant(bits.type, -1))
+
     def before(self, n: Any) -> Any:
         """Return a mask of the lanes before the n-th."""
-        lane = ir.Constant(self.ints, list(range(LANES)))
+        lane = ir.Constant(self.ints, list(range(self.width)))
         return self.builder.icmp_signed("<", lane, self.splat(n))
 
     def load_masked(self, base: Any, at: Any, mask: Any) -> Any:
@@ -195,7 +211,7 @@ class Lanes:
         self.builder.call(function, [value, address, alignment, mask])
 
     def _masked(self, what: str, result: Any, kinds: list[Any]) -> Any:
-        name = f"llvm.masked.{what}.v{LANES}f64.p0"
+        name = f"llvm.masked.{what}.v{self.width}f64.p0"
         kind = ir.FunctionType(result, kinds)
         return cgutils.get_or_insert_function(self.builder.module, kind, name)
 
@@ -218,13 +234,26 @@ class Lanes:
         LLVM value
         """
         kind = ir.FunctionType(self.floats, [self.floats] * 3)
-        name = f"llvm.fma.v{LANES}f64"
+        name = f"llvm.fma.v{self.width}f64"
         function = cgutils.get_or_insert_function(self.builder.module, kind, name)
         return self.builder.call(function, [a, b, c])
+
+    def polynomial(self, coefficients: Sequence[float], x: Any) -> Any:
+        terms = [self.constant(c) for c in coefficients]
+        while len(terms) > 1:
+            pairs = zip(terms[::2], terms[1::2], strict=False)
+            rest = terms[len(terms) - len(terms) % 2 :]
+            terms = [self.fma(upper, x, lower) for lower, upper in pairs] + rest
+            x = self.builder.fmul(x, x)
+        return terms[0]
 
     def larger(self, a: Any, b: Any) -> Any:
         """Return a where a > b, else b."""
         return self.builder.select(self.builder.fcmp_ordered(">", a, b), a, b)
+
+    def smaller(self, a: Any, b: Any) -> Any:
+        """Return a where a < b, else b."""
+        return self.builder.select(self.builder.fcmp_ordered("<", a, b), a, b)
 
     def largest(self, a: Any) -> Any:
         """Return the largest number of a vector; none may be NaN.
@@ -237,11 +266,11 @@ class Lanes:
         -------
         LLVM value
         """
-        size = LANES
+        size = self.width
         while size > 1:
             size //= 2
-            order = [(lane + size) % LANES for lane in range(LANES)]
-            rotation = ir.Constant(ir.VectorType(_I32, LANES), order)
+            order = [(lane + size) % self.width for lane in range(self.width)]
+            rotation = ir.Constant(ir.VectorType(_I32, self.width), order)
             a = self.larger(a, self.builder.shuffle_vector(a, a, rotation))
         return self.builder.extract_element(a, ir.Constant(_I32, 0))
 

@@ -96,8 +96,7 @@ def log_plainly(x):
     p = p * z + _L3
     p = p * z + _L2
     p = p * z + _L1
-    half = 0.5 * f * f
-    return e * _LN2_HIGH - ((half - (s * (half + p * z) + e * _LN2_LOW)) - f)
+    return e * _LN2_HIGH - ((s * (f - p * z) - e * _LN2_LOW) - f)
 
 
 def write_log(lanes: Lanes, x: Any) -> Any:
@@ -124,10 +123,8 @@ def write_log(lanes: Lanes, x: Any) -> Any:
     f = builder.fsub(reduced, lanes.constant(1.0))
     s = builder.fdiv(f, builder.fadd(lanes.constant(2.0), f))
     z = builder.fmul(s, s)
-    p = lanes.constant(_L[-1])
-    for coefficient in _L[-2::-1]:
-        p = lanes.fma(p, z, lanes.constant(coefficient))
-    half = builder.fmul(lanes.constant(0.5), builder.fmul(f, f))
-    low = lanes.fma(s, lanes.fma(p, z, half), builder.fmul(e, lanes.constant(_LN2_LOW)))
-    rest = builder.fsub(builder.fsub(half, low), f)
+    p = lanes.polynomial(_L, z)
+    below = lanes.fma(builder.fneg(p), z, f)
+    small = builder.fmul(e, lanes.constant(-_LN2_LOW))
+    rest = builder.fsub(lanes.fma(s, below, small), f)
     return lanes.fma(e, lanes.constant(_LN2_HIGH), builder.fneg(rest))

@@ -1,6 +1,6 @@
 """The operations of the collapsed moves, and a whole scan, against naive twins of each."""
 
-import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -15,7 +15,11 @@ from pymc_dpsplit.components.collapsed import (
     new_numbers_of_sizes,
     tabulate,
 )
-from pymc_dpsplit.kernels.cluster_choice import choose_position
+from pymc_dpsplit.kernels.cluster_choice import (
+    choose_plainly,
+    choose_position,
+    workspace_size,
+)
 from pymc_dpsplit.kernels.cluster_table import WIDE, place_of, whole_blocks
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.logarithm import log_plainly
@@ -31,6 +35,7 @@ from pymc_dpsplit.moves.collapsed.scan import (
 )
 from pymc_dpsplit.moves.partition import gather_stats
 from pymc_dpsplit.moves.partition_law import PartitionLaw
+from tests.support.choice import chosen
 from tests.support.family_cases import Case, case_of, over_cases, over_cases_of_quick, rows_of
 from tests.support.operations import predictives, stats_of
 
@@ -55,26 +60,61 @@ def test_half_steps_of_the_gamma_function(a: float) -> None:
             assert log_rising_by_halves(a, n) == pytest.approx(float(exact), rel=2e-15, abs=2e-15)
 
 
-@pytest.mark.parametrize("n", [1, 3, 8, 19])
-def test_position_is_that_of_the_cumulative_mass(n: int, rng: np.random.Generator) -> None:
-    for _ in range(50):
-        padded = whole_blocks(n)
-        log_mass, log_sizes = np.full(padded, -np.inf), np.zeros(padded)
-        log_mass[:n] = 2.0 * rng.standard_normal(n) - 5000.0
-        log_sizes[:n] = np.where(rng.random(n) < 0.3, -np.inf, rng.standard_normal(n))
-        log_sizes[rng.integers(n)] = 0.0
-        cumulative = np.cumsum(special.softmax(log_mass + log_sizes))
-        u = rng.random()
-        expected = np.searchsorted(cumulative, u, side="right")
-        assert choose_position(log_mass.copy(), log_sizes, padded, u) == expected
+@pytest.mark.parametrize("choose", [choose_position, choose_plainly], ids=["lanes", "plain"])
+@pytest.mark.parametrize("n", [1, 3, 7, 8, 19])
+def test_position_is_that_of_the_cumulative_mass(
+    choose: Callable[..., int], n: int, rng: np.random.Generator
+) -> None:
+    capacity = whole_blocks(n + 1)
+    for number in range(60):
+        log_density, log_prior = np.full((2, capacity), np.nan)
+        log_density[:n] = 2.0 * rng.standard_normal(n) - 5000.0
+        log_prior[:n] = np.where(rng.random(n) < 0.3, -np.inf, rng.standard_normal(n))
+        own, log_prior_own = rng.integers(-1, n), 3.0
+        log_new = -5000.0 + rng.standard_normal() if number % 3 else -np.inf
+        masses = np.append(log_density[:n] + log_prior[:n], log_new)
+        if own >= 0:
+            masses[own] = log_density[own] + log_prior_own
+        elif np.isinf(masses).all():
+            continue
+        mass, u = special.softmax(masses), rng.random()
+        found = choose(
+            log_density,
+            log_prior,
+            own,
+            log_prior_own,
+            n,
+            log_new,
+            -5002.0,
+            u,
+            np.empty(workspace_size(capacity)),
+        )
+        assert found == chosen(mass, u)
+
+
+@pytest.mark.parametrize("reference", [-1e300, -4000.0, 0.0, 4000.0, np.inf])
+def test_position_depends_on_the_reference_by_rounding_only(
+    reference: float, rng: np.random.Generator
+) -> None:
+    log_density, log_prior = 30.0 * rng.standard_normal((2, 2 * WIDE))
+    given = log_density, log_prior, 2, -1.0, 11, 20.0
+    for u in rng.random(50):
+        found = [
+            choose_position(*given, each, u, np.empty(workspace_size(2 * WIDE)))
+            for each in (reference, 20.0)
+        ]
+        assert found[0] == found[1]
 
 
 def test_position_without_mass_is_never_chosen() -> None:
     """Not even where rounding leads beyond the last mass."""
-    log_mass = np.full(2 * WIDE, -np.inf)
-    log_mass[[1, 2]] = -1e300, -1e300
-    for u in (0.0, 0.5, 1.0 - 2.0**-53, 1.0):
-        assert choose_position(log_mass.copy(), np.zeros(2 * WIDE), 2 * WIDE, u) in (1, 2)
+    log_density = np.full(2 * WIDE, -np.inf)
+    log_density[[1, 2]] = -1e300, -1e300
+    workspace = np.empty(workspace_size(2 * WIDE))
+    for reference in (-1e300, 0.0):
+        for u in (0.0, 0.5, 1.0 - 2.0**-53, 1.0):
+            given = log_density, np.zeros(2 * WIDE), -1, 0.0, WIDE + 3, -np.inf
+            assert choose_position(*given, reference, u, workspace) in (1, 2)
 
 
 def test_places_in_a_table_differ() -> None:
@@ -102,8 +142,7 @@ def _clusters_of(prior, data, labels, n):
 @jitted
 def _predictives(prior, data, i, clusters, n, own):
     out = np.full(whole_blocks(n), np.nan)
-    density = fill_log_predictives(prior, data, i, clusters, n, own, out)
-    return density, out
+    return fill_log_predictives(prior, data, i, clusters, n, own, out), out
 
 
 @jitted
@@ -145,16 +184,16 @@ def test_all_predictives_match_the_twin(
     clusters = _clusters_of(case.prior, case.data, labels, n)
     for i in range(0, n_obs, 5):
         own = labels[i] if (labels == labels[i]).sum() > 1 else -1
-        density, out = _predictives(case.prior, case.data, i, clusters, n, own)
+        keeps_digits, out = _predictives(case.prior, case.data, i, clusters, n, own)
+        assert keeps_digits
         assert np.isfinite(out[:n]).all()
         for k in np.unique(labels):
             if k != own:
                 twin = _twin_predictive(case, i, labels == k)
                 assert out[k] == pytest.approx(twin, rel=1e-9, abs=1e-9)
-        assert math.isnan(density) == (own < 0)
         if own >= 0:
             twin = _twin_predictive(case, i, (labels == own) & (np.arange(n_obs) != i))
-            assert density == pytest.approx(twin, rel=1e-8, abs=1e-8)
+            assert out[own] == pytest.approx(twin, rel=1e-8, abs=1e-8)
 
 
 @over_cases
@@ -165,7 +204,7 @@ def test_predictive_of_the_rest_leaves_the_cache_as_it_was(
     labels = np.zeros(len(case.rows), int)
     clusters = _clusters_of(case.prior, case.data, labels, 1)
     before = [array.copy() for array in clusters[:3]]
-    density, _ = _predictives(case.prior, case.data, 2, clusters, 1, 0)
+    _, (density, *_) = _predictives(case.prior, case.data, 2, clusters, 1, 0)
     found, rest = _without(case.prior, case.data, labels, 2, clusters)
     assert found == pytest.approx(density, rel=1e-10)
     assert predictives(case.prior, case.data, rest)[2] == pytest.approx(density, rel=1e-10)
@@ -184,8 +223,8 @@ def test_lost_digits_are_told(name: str, rng: np.random.Generator) -> None:
     case = case_of(name, rows)
     labels = np.zeros(len(rows), int)
     clusters = _clusters_of(case.prior, case.data, labels, 1)
-    assert math.isnan(_predictives(case.prior, case.data, 5, clusters, 1, 0)[0])
-    assert math.isfinite(_predictives(case.prior, case.data, 6, clusters, 1, 0)[0])
+    assert not _predictives(case.prior, case.data, 5, clusters, 1, 0)[0]
+    assert _predictives(case.prior, case.data, 6, clusters, 1, 0)[0]
 
 
 # --- a scan -------------------------------------------------------------------------------
@@ -206,10 +245,9 @@ def _naive_scan(
             if len(others):
                 density = np.exp(_twin_predictive(case, i, others))
                 masses[p] = (len(others) - law.discount) * density
-        masses[own if clusters[own] == {i} else -1] = new
-        cumulative = np.cumsum(masses / masses.sum())
-        goal = int(np.searchsorted(cumulative, rng.random(), side="right"))
-        if goal == own:
+        masses[-1] = new
+        goal = chosen(masses, rng.random())
+        if goal == own or (goal == len(clusters) and clusters[own] == {i}):
             continue
         if goal == len(clusters):
             empty = [p for p, members in enumerate(clusters) if not members]

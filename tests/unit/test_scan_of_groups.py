@@ -9,6 +9,7 @@ from pymc_dpsplit.moves.cluster_order import cluster_order
 from pymc_dpsplit.moves.collapsed.scan import collapsed_scan, log_densities_alone
 from pymc_dpsplit.moves.partition import gather_stats, log_joint
 from pymc_dpsplit.moves.partition_law import PartitionLaw
+from tests.support.choice import chosen
 from tests.support.families import component_of
 from tests.support.families import dataset_of as rows_of
 from tests.support.shared_labels import known_labels, shared_labels, target_of_groups
@@ -22,20 +23,14 @@ _N_ITEMS = 5
 
 
 def _masses(target: sampler.Target, clusters: list[set[int]], i: int) -> np.ndarray:
-    """Joint density with item i in each cluster, and in a new one unless it is alone."""
-    own = next(p for p, members in enumerate(clusters) if i in members)
+    """Joint density with item i in each cluster that has others, and in a new one."""
     others = [members - {i} for members in clusters]
     log_mass = np.full(len(clusters) + 1, -np.inf)
-    options = [p for p in range(len(clusters)) if p == own or others[p]]
-    for p in options + [len(clusters)] * bool(others[own]):
-        if p == own and not others[own]:
-            chosen = [*(members for members in others if members), {i}]
-        else:
-            chosen = [set(members) for members in [*others, set()]]
-            chosen[p].add(i)
-            chosen = [members for members in chosen if members]
+    for p in [*(p for p, members in enumerate(others) if members), len(clusters)]:
+        joined = [set(members) for members in [*others, set()]]
+        joined[p].add(i)
         labels = np.empty(_N_ITEMS, np.int32)
-        for k, members in enumerate(chosen):
+        for k, members in enumerate(filter(None, joined)):
             labels[sorted(members)] = k
         log_mass[p] = log_joint(target, sampler.resume(target, labels).stats)
     return np.exp(log_mass - log_mass.max())
@@ -47,8 +42,9 @@ def _naive_scan(
     """Gibbs on sets; an empty set is a gap, which the next new cluster fills."""
     for i in range(_N_ITEMS):
         own = next(p for p, members in enumerate(clusters) if i in members)
-        cumulative = np.cumsum(_masses(target, clusters, i))
-        goal = int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))
+        goal = chosen(_masses(target, clusters, i), rng.random())
+        if goal == len(clusters) and clusters[own] == {i}:
+            continue
         if goal == len(clusters):
             clusters = [*clusters, set()]
             goal = next(p for p, members in enumerate(clusters) if not members)

@@ -189,30 +189,17 @@ def _tabulate(prior, clusters, p):
     table[at + 3 * WIDE] = cache[0] + (norm_without - norm)
 
 
-@jitted_inlined_uncounted
-def _log_predictive_of_rest(prior, n, squared, log_norm):
-    """Log predictive of an observation given the other n - 1 of its cluster, eq. (4.2).
-
-    `squared` is its squared distance under the factor with the observation in it, from which the
-    determinant lemma gives the determinant without it.
-    """
-    kappa_n = prior.kappa0 + n
-    left = 1.0 - squared * kappa_n / (kappa_n - 1.0)
-    if not left > LEAST_KEPT:
-        return math.nan
-    return log_norm + 0.5 * (prior.nu0 + n - 1.0) * math.log(left)
-
-
 @base.implements(collapsed.fill_log_predictives, MvNormalPrior, inline=True, uncounted=True)
 def _fill_log_predictives(prior, data, i, clusters, n, own, out):
+    """Write the log predictives; that given the rest of a cluster is by eq. (4.2).
+
+    The determinant lemma gives the determinant without the observation.
+    """
     d, height, table = prior.mu0.shape[0], collapsed.table_height(prior), clusters.table
     solved, row = part_of(clusters.scratch, 0, d * WIDE), part_of(clusters.scratch, d * WIDE, d)
     for j in range(d):
         row[j] = data[i, j] - prior.shift[j]
     fill_squared_solves(table, height, row, n, solved, out)
-    squared = out[own] if own >= 0 else 0.0
-    fill_student(table, height, height - 4, out, n, out)
-    if own < 0:
-        return math.nan
-    log_norm = table[place_of(height, own) + (height - 1) * WIDE]
-    return _log_predictive_of_rest(prior, clusters.sizes[own], squared, log_norm)
+    kappa_n = prior.kappa0 + (clusters.sizes[own] if own >= 0 else 1.0)
+    ratio = (kappa_n + 1.0) / (kappa_n - 1.0)
+    return fill_student(table, height, height - 4, out, n, own, ratio, 1.0, out)

@@ -19,6 +19,7 @@ from pymc_dpsplit.components.collapsed import (
     tabulate,
 )
 from pymc_dpsplit.components.multiplicity import multiplicity
+from pymc_dpsplit.kernels.cluster_choice import workspace_size
 from pymc_dpsplit.kernels.cluster_table import WIDE, whole_blocks
 from pymc_dpsplit.kernels.jit import jitted, jitted_inlined_uncounted, jitted_uncounted
 from pymc_dpsplit.kernels.rows import copy_row, copy_rows, first_column_sum
@@ -39,7 +40,8 @@ class Positions(NamedTuple):
         Sufficient statistics.
     log_sizes : ndarray of float64, shape (capacity,)
         Log prior masses of one observation that joins; -inf in a gap and 0 after the last position.
-    log_mass : ndarray of float64, shape (capacity,)
+    log_density : ndarray of float64, shape (capacity,)
+    weights : ndarray of float64, shape (workspace_size(capacity),)
     one : ndarray of float64, shape (S,)
         Workspace.
     empty : ndarray of float64, shape (C,)
@@ -55,7 +57,8 @@ class Positions(NamedTuple):
     position_of: np.ndarray
     totals: np.ndarray
     log_sizes: np.ndarray
-    log_mass: np.ndarray
+    log_density: np.ndarray
+    weights: np.ndarray
     one: np.ndarray
     empty: np.ndarray
     log_joining: np.ndarray
@@ -95,6 +98,7 @@ def _new_positions(prior, capacity, empty, log_joining, counts, norms):
         np.zeros((capacity, stats_size(prior))),
         np.zeros(capacity),
         np.empty(capacity),
+        np.empty(workspace_size(capacity)),
         np.empty(stats_size(prior)),
         empty,
         log_joining,
@@ -240,7 +244,7 @@ def settle(prior, law, positions, p):
         positions.log_sizes[p] = -math.inf
 
 
-@jitted_uncounted
+@jitted_inlined_uncounted
 def move_between(prior, data, labels, i, law, positions, origin, goal):
     """Move observation i from position `origin` to position `goal`.
 

@@ -19,7 +19,6 @@ from pymc_dpsplit.components.base import (
 from pymc_dpsplit.components.collapsed import fill_log_predictives
 from pymc_dpsplit.components.multiplicity import multiplicity
 from pymc_dpsplit.kernels.cluster_choice import choose_position
-from pymc_dpsplit.kernels.cluster_table import whole_blocks
 from pymc_dpsplit.kernels.jit import (
     jitted,
     jitted_beside,
@@ -57,12 +56,13 @@ def _density_of_rest(prior, data, labels, i, clusters):
 
 
 @jitted
-def _add_masses_of_several(law, n_joining, positions, log_mass):
+def _add_masses_of_several(law, n_joining, positions):
     """Turn log prior masses of one observation into those of several that join together."""
     sizes = positions.clusters.sizes
     for p in range(positions.counts[0]):
         if sizes[p] > 0.0:
-            log_mass[p] += log_joining_factor(law, sizes[p], n_joining) - positions.log_sizes[p]
+            factor = log_joining_factor(law, sizes[p], n_joining)
+            positions.log_density[p] += factor - positions.log_sizes[p]
 
 
 @jitted_inlined_uncounted
@@ -72,31 +72,28 @@ def _draw_position(prior, data, labels, i, law, log_alone, log_open, positions, 
     An observation that is alone opens a new cluster by staying where it is.  `log_open` are the log
     masses of a new cluster beside all clusters, and beside all but one.
     """
-    clusters, log_mass, n = positions.clusters, positions.log_mass, positions.counts[0]
+    clusters, log_density, n = positions.clusters, positions.log_density, positions.counts[0]
     own, n_joining = positions.position_of[labels[i]], multiplicity(prior, data, i)
-    n_others, n_options = clusters.sizes[own] - n_joining, n
-    shared = own if n_others > 0.0 else -1
-    density = fill_log_predictives(prior, data, i, clusters, n, shared, log_mass)
-    log_new = log_alone
+    n_others, log_new = clusters.sizes[own] - n_joining, log_alone
+    is_alone, log_own = n_others <= 0.0, -math.inf
+    shared = -1 if is_alone else own
+    if not fill_log_predictives(prior, data, i, clusters, n, shared, log_density):
+        log_density[own] = _density_of_rest(prior, data, labels, i, clusters)
     if n_joining != 1.0:
-        _add_masses_of_several(law, n_joining, positions, log_mass)
+        _add_masses_of_several(law, n_joining, positions)
         log_new += log_cluster_factor(law, n_joining)
-    if shared < 0:
-        log_own = log_open[1] + log_new
-    else:
-        if math.isnan(density):
-            density = _density_of_rest(prior, data, labels, i, clusters)
-        if n_joining == 1.0:
-            log_own = log_joining_one(law, positions, n_others) + density
-        else:
-            log_own = log_joining_factor(law, n_others, n_joining) + density
-        log_mass[n] = log_open[0] + log_new
-        n_options += 1
-    log_mass[own] = log_own - positions.log_sizes[own]
-    n_padded = whole_blocks(n_options)
-    for p in range(n_options, n_padded):
-        log_mass[p] = -math.inf
-    return choose_position(log_mass, positions.log_sizes, n_padded, rng.random())
+        if not is_alone:
+            of_all = log_joining_factor(law, clusters.sizes[own], n_joining)
+            log_own = log_joining_factor(law, n_others, n_joining) - of_all
+            log_own += positions.log_sizes[own]
+    elif not is_alone:
+        log_own = log_joining_one(law, positions, n_others)
+    log_new += log_open[1] if is_alone else log_open[0]
+    u, weights = rng.random(), positions.weights
+    p = choose_position(
+        log_density, positions.log_sizes, own, log_own, n, log_new, log_alone, u, weights
+    )
+    return own if is_alone and p == n else p
 
 
 @jitted_inlined_uncounted

@@ -115,7 +115,7 @@ def loo_groups(
     ...     b = dps.DPMixture("b", 1.0, dps.Normal(0, 0.1, 2, 1), shape=3)
     ...     _ = pm.Normal("y", b[[0, 0, 1, 1, 2]], 0.5, observed=[0.1, 0.3, 0.2, 0.4, 3.0])
     ...     idata = pm.sample(
-    ...         draws=100, tune=100, chains=2, random_seed=1, progressbar=False,
+    ...         draws=300, tune=100, chains=2, random_seed=3, progressbar=False,
     ...         compute_convergence_checks=False,
     ...     )
     >>> int(dps.loo_groups(idata, model=model).n_data_points)
