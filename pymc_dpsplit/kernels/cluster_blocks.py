@@ -172,7 +172,7 @@ def _write_student(
         c = builder.select(is_own, c, lanes.load(table, at))
         h = builder.select(is_own, builder.fsub(lanes.splat(shift), h), h)
         grown = _write_grown(lanes, scaled, is_own, minus, least)
-        drop = builder.fmul(h, write_log(lanes, grown))
+        drop = builder.fmul(h, write_log(lanes, grown, by_pairs=True))
         lanes.store(builder.fsub(c, drop), out, first)
     return _write_keeps(lanes, least)
 
@@ -206,7 +206,7 @@ def _write_student_columns(
             grown = _write_grown(lanes, scaled, is_own, minus, least)
             h = lanes.load(table, builder.add(at_scale, block))
             h = builder.select(is_own, builder.fsub(one, h), h)
-            drop = builder.fmul(h, write_log(lanes, grown))
+            drop = builder.fmul(h, write_log(lanes, grown, by_pairs=True))
             builder.store(builder.fsub(builder.load(total), drop), total)
         lanes.store(builder.load(total), out, first)
     return _write_keeps(lanes, least)

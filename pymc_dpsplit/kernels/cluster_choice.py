@@ -98,7 +98,7 @@ def _write_cumulative(
         x = builder.fadd(lanes.load(log_density, first), prior)
         x = builder.select(lanes.is_lane(builder.sub(n, first)), new, x)
         x = lanes.fma(x, lanes.constant(LOG2E), below)
-        weight = write_exp2(lanes, lanes.smaller(x, lanes.constant(_LARGEST_POWER)))
+        weight = write_exp2(lanes, lanes.smaller(x, lanes.constant(_LARGEST_POWER)), by_pairs=True)
         is_option = lanes.before(builder.sub(stop, first))
         weight = builder.select(is_option, weight, lanes.constant(0.0))
         total = builder.fadd(builder.load(running), weight)

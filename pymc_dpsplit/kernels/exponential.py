@@ -87,7 +87,7 @@ def exp2_plainly(x):
     return _times_power(p, shifted)
 
 
-def write_exp2(lanes: Lanes, x: Any) -> Any:
+def write_exp2(lanes: Lanes, x: Any, by_pairs: bool = False) -> Any:
     """Write the code of `exp2_plainly` for a vector.
 
     Parameters
@@ -95,6 +95,8 @@ def write_exp2(lanes: Lanes, x: Any) -> Any:
     lanes : Lanes
     x : LLVM value
         Vector of float64.
+    by_pairs : bool
+        See `Lanes.polynomial`.
 
     Returns
     -------
@@ -104,5 +106,5 @@ def write_exp2(lanes: Lanes, x: Any) -> Any:
     x = lanes.larger(x, lanes.constant(_LOWEST))
     shifted = builder.fadd(x, lanes.constant(_ROUND))
     f = builder.fsub(x, builder.fsub(shifted, lanes.constant(_ROUND)))
-    p = lanes.polynomial(_C, f)
+    p = lanes.polynomial(_C, f, by_pairs)
     return _scale(builder, p, shifted, lanes.ints, lanes.int_constant(_MANTISSA))

@@ -238,8 +238,29 @@ class Lanes:
         function = cgutils.get_or_insert_function(self.builder.module, kind, name)
         return self.builder.call(function, [a, b, c])
 
-    def polynomial(self, coefficients: Sequence[float], x: Any) -> Any:
+    def polynomial(self, coefficients: Sequence[float], x: Any, by_pairs: bool = False) -> Any:
+        """Return c_0 + c_1 x + c_2 x^2 ..
+
+        Each fused multiply-add waits for the one before.  By pairs there are some more, of which
+        few wait: for loops of so few turns that the processor would have nothing else to do.
+
+        Parameters
+        ----------
+        coefficients : sequence of float
+        x : LLVM value
+            Vector of float64.
+        by_pairs : bool
+
+        Returns
+        -------
+        LLVM value
+        """
         terms = [self.constant(c) for c in coefficients]
+        if not by_pairs:
+            value = terms.pop()
+            while terms:
+                value = self.fma(value, x, terms.pop())
+            return value
         while len(terms) > 1:
             pairs = zip(terms[::2], terms[1::2], strict=False)
             rest = terms[len(terms) - len(terms) % 2 :]

@@ -1,8 +1,9 @@
 """Natural logarithm in a form that vectorises, exact to a few units in the last place.
 
-x = 2^e m with m between the square roots of 1/2 and 2, and log m = 2 artanh((m - 1) / (m + 1)), of
-which the odd powers from the third on are a polynomial: the coefficients are those of fdlibm
-(Sun Microsystems 1993, e_log.c), whose error is below 2^-58.45.
+x = 2^e m with m between the square roots of 1/2 and 2, and log m = 2 artanh(s) with s = f / (2 + f),
+f = m - 1.  This is f - s (f - R), where R, the powers from the second on of 2 artanh(s) / s, is a
+polynomial in s^2: the coefficients are those of fdlibm (Sun Microsystems 1993, e_log.c), whose
+error is below 2^-58.45.
 """
 
 import math
@@ -99,7 +100,7 @@ def log_plainly(x):
     return e * _LN2_HIGH - ((s * (f - p * z) - e * _LN2_LOW) - f)
 
 
-def write_log(lanes: Lanes, x: Any) -> Any:
+def write_log(lanes: Lanes, x: Any, by_pairs: bool = False) -> Any:
     """Write the code of `log_plainly` for a vector.
 
     Parameters
@@ -107,6 +108,8 @@ def write_log(lanes: Lanes, x: Any) -> Any:
     lanes : Lanes
     x : LLVM value
         Vector of float64.
+    by_pairs : bool
+        See `Lanes.polynomial`.
 
     Returns
     -------
@@ -123,7 +126,7 @@ def write_log(lanes: Lanes, x: Any) -> Any:
     f = builder.fsub(reduced, lanes.constant(1.0))
     s = builder.fdiv(f, builder.fadd(lanes.constant(2.0), f))
     z = builder.fmul(s, s)
-    p = lanes.polynomial(_L, z)
+    p = lanes.polynomial(_L, z, by_pairs)
     below = lanes.fma(builder.fneg(p), z, f)
     small = builder.fmul(e, lanes.constant(-_LN2_LOW))
     rest = builder.fsub(lanes.fma(s, below, small), f)
