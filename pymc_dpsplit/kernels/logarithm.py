@@ -1,8 +1,8 @@
 """Natural logarithm in a form that vectorises, exact to a few units in the last place.
 
-x = 2^e m with m between the square roots of 1/2 and 2, and log m = 2 artanh(s) with s = f / (2 + f),
-f = m - 1.  This is f - s (f - R), where R, the powers from the second on of 2 artanh(s) / s, is a
-polynomial in s^2: the coefficients are those of fdlibm (Sun Microsystems 1993, e_log.c), whose
+x = 2^e m with m between the square roots of 1/2 and 2, and log m = 2 artanh(s) for s = f / (2 + f)
+and f = m - 1.  This is f - s (f - R), where R, the powers from the second on of 2 artanh(s) / s, is
+a polynomial in s^2: the coefficients are those of fdlibm (Sun Microsystems 1993, e_log.c), whose
 error is below 2^-58.45.
 """
 
