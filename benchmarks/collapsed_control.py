@@ -24,13 +24,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from benchmarks.workloads import Workload
 from pymc_dpsplit.kernels.cluster_blocks import fill_squared_solves, fill_student
 from pymc_dpsplit.kernels.cluster_choice import choose_position, workspace_size
 from pymc_dpsplit.kernels.cluster_table import WIDE
-from pymc_dpsplit.kernels.jit import COMPILES, OPTIONS
+from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.views import row_of
 
 # Below this share of the determinant that a row leaves, its cluster is computed anew without it.
@@ -75,18 +74,14 @@ class Clusters(NamedTuple):
     table: np.ndarray  # (capacity * height,)
 
 
-def _compiled(function):  # type: ignore[no-untyped-def]
-    return njit(cache=True, **OPTIONS)(function) if COMPILES else function
-
-
-@_compiled
+@jitted
 def _empty(control, capacity):  # type: ignore[no-untyped-def]
     d = control.mu0.shape[0]
     table = np.zeros(capacity * control.height)
     return Clusters(np.zeros(capacity), np.zeros((capacity, d)), np.zeros((capacity, d, d)), table)
 
 
-@_compiled
+@jitted
 def _grown(control, clusters):  # type: ignore[no-untyped-def]
     """Twice as much room for clusters."""
     n = clusters.size.shape[0]
@@ -98,7 +93,7 @@ def _grown(control, clusters):  # type: ignore[no-untyped-def]
     return larger
 
 
-@_compiled
+@jitted
 def _tabulate(control, clusters, k):  # type: ignore[no-untyped-def]
     """Write the numbers of cluster k into the table."""
     d, table, n = control.mu0.shape[0], clusters.table, clusters.size[k]
@@ -125,7 +120,7 @@ def _tabulate(control, clusters, k):  # type: ignore[no-untyped-def]
         table[at + 3 * WIDE] = table[at] + control.constant[int(n) - 1] - control.constant[int(n)]
 
 
-@_compiled
+@jitted
 def _gather(control, labels, k, left_out, clusters):  # type: ignore[no-untyped-def]
     """Compute cluster k from its members but for the row `left_out`."""
     rows, (n_rows, d) = control.rows, control.rows.shape
@@ -159,7 +154,7 @@ def _gather(control, labels, k, left_out, clusters):  # type: ignore[no-untyped-
     clusters.size[k] = n
 
 
-@_compiled
+@jitted
 def _add(control, i, k, clusters, gap):  # type: ignore[no-untyped-def]
     """Add row i to cluster k."""
     d, mean, factor = control.mu0.shape[0], clusters.mean[k], clusters.factor[k]
@@ -180,7 +175,7 @@ def _add(control, i, k, clusters, gap):  # type: ignore[no-untyped-def]
     clusters.size[k] += 1.0
 
 
-@_compiled
+@jitted
 def _remove(control, labels, i, k, clusters, gap):  # type: ignore[no-untyped-def]
     """Remove row i from cluster k, which has others; its label is that of another cluster."""
     d, mean, factor = control.mu0.shape[0], clusters.mean[k], clusters.factor[k]
@@ -205,7 +200,7 @@ def _remove(control, labels, i, k, clusters, gap):  # type: ignore[no-untyped-de
     clusters.size[k] -= 1.0
 
 
-@_compiled
+@jitted
 def _log_mass_without(control, labels, i, k, clusters):  # type: ignore[no-untyped-def]
     """Log mass of row i in its own cluster k, which has others, from these themselves."""
     alone, d, n = _empty(control, 1), control.mu0.shape[0], clusters.size[k]
@@ -223,7 +218,7 @@ def _log_mass_without(control, labels, i, k, clusters):  # type: ignore[no-untyp
     return control.constant[int(n) - 1] - log_diagonal - 0.5 * (control.nu0 + n) * math.log(grown)
 
 
-@_compiled
+@jitted
 def _fill_masses(control, labels, i, own, n_clusters, clusters, gap, mass):  # type: ignore[no-untyped-def]
     """Write log masses of row i under all clusters, without it; if own < 0, it is alone."""
     height, table = control.height, clusters.table
@@ -234,7 +229,7 @@ def _fill_masses(control, labels, i, own, n_clusters, clusters, gap, mass):  # t
         mass[own] = _log_mass_without(control, labels, i, own, clusters)
 
 
-@_compiled
+@jitted
 def _refresh(control, labels, n_slots, clusters):  # type: ignore[no-untyped-def]
     for k in range(n_slots):
         _gather(control, labels, k, -1, clusters)
@@ -242,7 +237,7 @@ def _refresh(control, labels, n_slots, clusters):  # type: ignore[no-untyped-def
             _tabulate(control, clusters, k)
 
 
-@_compiled
+@jitted
 def _close(control, k, clusters):  # type: ignore[no-untyped-def]
     """Empty cluster k; until a new cluster takes the number, no row joins it."""
     clusters.size[k] = 0.0
@@ -251,7 +246,7 @@ def _close(control, k, clusters):  # type: ignore[no-untyped-def]
     table[at], table[at + WIDE], table[at + 2 * WIDE] = _NONE, 0.0, 0.0
 
 
-@_compiled
+@jitted
 def _open(n_slots, empty, clusters):  # type: ignore[no-untyped-def]
     """The first number that no cluster has, now that of one without rows."""
     k = 0
@@ -263,7 +258,7 @@ def _open(n_slots, empty, clusters):  # type: ignore[no-untyped-def]
     return k
 
 
-@_compiled
+@jitted
 def _sweep(control, labels, n_slots, clusters, empty, log_alpha, rng):  # type: ignore[no-untyped-def]
     """Redraw every label; returns the number of slots, some of them empty, and the clusters."""
     d, capacity = control.mu0.shape[0], clusters.size.shape[0]
@@ -301,7 +296,7 @@ def _sweep(control, labels, n_slots, clusters, empty, log_alpha, rng):  # type: 
     return n_slots, clusters
 
 
-@_compiled
+@jitted
 def _draw_log_alpha(log_alpha, n_clusters, n_rows, shape, rate, rng):  # type: ignore[no-untyped-def]
     """Draw log alpha ~ Gamma(shape, rate) given K (Escobar & West 1995, section 6)."""
     g = rng.standard_gamma(math.exp(log_alpha) + 1.0)
@@ -311,7 +306,7 @@ def _draw_log_alpha(log_alpha, n_clusters, n_rows, shape, rate, rng):  # type: i
     return math.log(rng.standard_gamma(shape + n_clusters + extra) / (rate - log_eta))
 
 
-@_compiled
+@jitted
 def _run(control, labels, alpha, shape, rate, n_sweeps, thin, rng):  # type: ignore[no-untyped-def]
     n_slots, n_rows = int(labels.max()) + 1, labels.shape[0]
     clusters = _empty(control, (2 * n_slots // WIDE + 2) * WIDE)
