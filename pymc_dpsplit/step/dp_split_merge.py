@@ -83,7 +83,7 @@ class DPSplitMerge(BlockedStep):
         Not used: the variables of a mixture always move together.
     kernel : str
         ``"auto"``, the default: ``"collapsed-split-merge"`` for so few observations that a sweep
-        takes no more than 0.1 ms, some hundreds in few dimensions; else ``"exact"``.
+        takes no more than 0.07 ms, some hundreds in few dimensions; else ``"exact"``.
         ``"exact"``: a floored-slice sweep over all labels; from five features on, a collapsed
         scan of the observations likeliest to found clusters, or of a random window if clusters have
         fewer members than sufficient statistics; then split/merge attempts and transfers.

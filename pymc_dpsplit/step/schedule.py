@@ -26,7 +26,9 @@ from pymc_dpsplit.step.kernel_choice import COLLAPSED
 # Time per draw in nanoseconds.  PyMC and the step spend 0.1 to 0.2 ms on a draw, and more with
 # NUTS, so that as much again is not noticed.  The time grows with the number of rows; from 1e5 rows
 # on the kernels take about 95 % of it.  _MOST is the limit for a chain that mixes slowly.
+# Collapsed sweeps of few rows take less, and those of a chain that mixes slowly are multiplied.
 _LEAST, _LEAST_PER_ROW, _LEAST_OF_MANY, _MOST = 2e5, 120.0, 1.2e7, 5e7
+_LEAST_OF_COLLAPSED = 1e5
 _MOST_ITERATIONS = 100
 # Target number of draws per autocorrelation time of the slowest quantity.  Others mix several times
 # as fast; with few draws these would be nearly independent, and iterations between them lost.  But
@@ -202,7 +204,8 @@ def _with_iterations(
 ) -> Schedule:
     """Give a schedule as many iterations as cost little beside PyMC's part of a draw."""
     cost = _cost(kernel_name, target, state, schedule)
-    least = min(_LEAST + _LEAST_PER_ROW * target.data.shape[0], _LEAST_OF_MANY)
+    few = _LEAST_OF_COLLAPSED if kernel_name == COLLAPSED else _LEAST
+    least = min(few + _LEAST_PER_ROW * target.data.shape[0], _LEAST_OF_MANY)
     return schedule._replace(n_iterations=_iterations_within(least, cost))
 
 
