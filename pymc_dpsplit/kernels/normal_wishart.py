@@ -9,11 +9,17 @@ import math
 import numpy as np
 
 from pymc_dpsplit.kernels.jit import jitted
-from pymc_dpsplit.kernels.linalg import add_rank_one, cholesky_inplace, log_diagonal_sum
+from pymc_dpsplit.kernels.linalg import (
+    add_rank_one,
+    cholesky_inplace,
+    invert_lower,
+    log_diagonal_sum,
+)
 from pymc_dpsplit.kernels.overrelaxation import overrelax_log_gamma, overrelax_normal
 from pymc_dpsplit.kernels.products import AT_ONCE, add_product
 from pymc_dpsplit.kernels.random import draw_log_gamma
 from pymc_dpsplit.kernels.special import LEAST_LOG, positive_exp
+from pymc_dpsplit.kernels.views import part_of, row_of, square_of
 
 # Squared distance of the prior mean, in variances of a cluster, from which its term in psi_n is
 # added to the factor: four of sixteen digits.
@@ -173,3 +179,42 @@ def set_density(whitening, mean, params):
             c += whitening[a, b] * mean[b]
             params[1 + n_features * (1 + a) + b] = whitening[a, b]
         params[1 + a] = c
+
+
+@jitted
+def fill_moments(params, shift, mu, cov):
+    """Write the means and covariances of clusters, W^-1 c + shift and W^-1 W^-T.
+
+    NumPy takes several times as long: it calls LAPACK for each matrix and knows no triangles.
+
+    Parameters
+    ----------
+    params : ndarray of float64, shape (K, P)
+        Log normaliser, c (D,) and W (D, D), lower triangular, of each cluster.
+    shift : ndarray of float64, shape (D,)
+    mu : ndarray of float64, shape (K, D)
+        Overwritten.
+    cov : ndarray of float64, shape (K, D, D)
+        Overwritten.
+    """
+    n_features = shift.shape[0]
+    root, turned = np.empty((n_features, n_features)), np.empty((n_features, n_features))
+    for k in range(params.shape[0]):
+        own = row_of(params, k)
+        centre = part_of(own, 1, n_features)
+        invert_lower(square_of(own, 1 + n_features, n_features), root)
+        for a in range(n_features):
+            mu[k, a] = shift[a]
+            for b in range(a + 1):
+                mu[k, a] += root[a, b] * centre[b]
+                turned[b, a] = root[a, b]
+        for a in range(n_features):
+            for b in range(a + 1):
+                cov[k, a, b] = 0.0
+            # Sums of rows of the transposed root vectorise, inner products of its rows do not.
+            for m in range(a + 1):
+                factor = root[a, m]
+                for b in range(m, a + 1):
+                    cov[k, a, b] += factor * turned[m, b]
+            for b in range(a):
+                cov[k, b, a] = cov[k, a, b]

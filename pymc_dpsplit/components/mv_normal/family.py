@@ -34,6 +34,7 @@ from pymc_dpsplit.data.blocks import moments_of
 from pymc_dpsplit.kernels.linalg import invert_lower, log_diagonal_sum
 from pymc_dpsplit.kernels.normal_wishart import (
     draw_whitening,
+    fill_moments,
     fill_posterior,
     overrelax_whitening,
     set_density,
@@ -206,11 +207,10 @@ class MvNormal(ComponentFamily):
         return MvNormalPrior(shift, mu0, kappa0, nu0, psi0, pivots**2, log_norm, has_bounds)
 
     def unpack(self, params: np.ndarray, shift: np.ndarray) -> dict[str, np.ndarray]:
-        d = shift.shape[0]
-        whitening = params[:, 1 + d :].reshape(-1, d, d)
-        root = np.linalg.inv(whitening)
-        mu = np.einsum("kij,kj->ki", root, params[:, 1 : 1 + d]) + shift
-        return {"mu": mu, "cov": root @ root.transpose(0, 2, 1)}
+        n_clusters, d = params.shape[0], shift.shape[0]
+        mu, cov = np.empty((n_clusters, d)), np.empty((n_clusters, d, d))
+        fill_moments(np.ascontiguousarray(params), shift, mu, cov)
+        return {"mu": mu, "cov": cov}
 
     def pack(self, parameters: Mapping[str, np.ndarray], shift: np.ndarray) -> np.ndarray:
         d = shift.shape[0]
