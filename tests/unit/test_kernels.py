@@ -28,7 +28,7 @@ from pymc_dpsplit.kernels.mass import (
     count_below,
     count_below_plainly,
 )
-from pymc_dpsplit.kernels.normal_wishart import draw_whitening
+from pymc_dpsplit.kernels.normal_wishart import draw_whitening, fill_moments
 from pymc_dpsplit.kernels.outer import padded, sum_outer, sum_outer_plainly
 from pymc_dpsplit.kernels.products import add_product, add_product_plainly
 from pymc_dpsplit.kernels.quadratic import fill_log_normal, fill_log_normal_plainly
@@ -295,6 +295,20 @@ def test_log_gamma_has_its_law(shape: float, rng: np.random.Generator) -> None:
     draws = np.array([draw_log_gamma(rng, shape) for _ in range(20_000)])
     assert np.isfinite(draws).all()
     assert stats.kstest(draws, stats.loggamma(shape).cdf).pvalue > LEVEL
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_moments_match_numpy(n: int, rng: np.random.Generator) -> None:
+    shift, centres = rng.standard_normal(n), rng.standard_normal((4, n))
+    whitening = np.array([np.linalg.cholesky(spd(rng, n)) for _ in centres])
+    params = np.column_stack([np.zeros(4), centres, whitening.reshape(4, n * n)])
+    mu, cov = np.full((4, n), np.nan), np.full((4, n, n), np.nan)
+    fill_moments(params, shift, mu, cov)
+    whitened = np.einsum("kij,kj->ki", whitening, mu - shift)
+    np.testing.assert_allclose(whitened, centres, atol=1e-9)
+    np.testing.assert_array_equal(cov, cov.transpose(0, 2, 1))
+    identity = whitening @ cov @ whitening.transpose(0, 2, 1)
+    np.testing.assert_allclose(identity, np.broadcast_to(np.eye(n), cov.shape), atol=1e-8)
 
 
 def test_whitening_gives_a_wishart(rng: np.random.Generator) -> None:
