@@ -198,8 +198,8 @@ SUBJECTS = {
         "kind, and of real data other chains. All are scored from partitions by one estimator: "
         "number of clusters, log joint, and the predictive density at three points, of which the "
         "slowest counts. Effective sizes are ArviZ's for bulk; R-hat is the largest of all. Where "
-        "that of the control is well above 1.01, one of its chains opened or dissolved a small "
-        "cluster late, and its rates, here on W3, depend on how late.",
+        "that of the control is well above 1.01, its chains have not met, and its effective sizes "
+        "are uncertain.",
     ),
     "samplers": Subject(
         "Kernels side by side",
