@@ -144,7 +144,7 @@ def _new_room(prior, n_atoms, n_members):
         new_scratch(1),
         new_scratch(1),
         np.empty(n_atoms + 3),
-        new_scratch(4),
+        new_scratch(6),
         np.empty(n_members, np.int64),
         np.empty(n_members, np.int64),
         np.empty(n_atoms + 1, np.int64),
@@ -214,7 +214,8 @@ def _choose_certainly(log_mass, n_kept, slack, rows, label_key, own, chosen, oth
     for t in range(TILE):
         lower[t] = slack * total[t]
         upper[t] = total[t]
-    fill_targets(log_mass, own, rows, label_key, upper)
+    ends = part_of(scratch, 4 * TILE, 2 * TILE)
+    fill_targets(log_mass, own, rows, label_key, upper, highest, ends)
     for t in range(TILE):
         lower[t], upper[t] = upper[t] - lower[t], upper[t] + lower[t]
     count_below(log_mass, n_kept, lower, chosen)

@@ -224,10 +224,11 @@ def fill_own(rows, labels, active, n_active, position, own):
 
 
 @jitted_copied
-def fill_targets(cumulative, own, rows, label_key, target):
+def fill_targets(cumulative, own, rows, label_key, target, uniforms, ends):
     """Replace each total mass by the point of the cumulative mass that selects the new label.
 
     The point is uniform, or half the total away from a point of the present label, eq. (2.8).
+    The loops are separate so that all but the one that looks up masses are vector code.
 
     Parameters
     ----------
@@ -239,13 +240,22 @@ def fill_targets(cumulative, own, rows, label_key, target):
     label_key : uint64
     target : ndarray of float64, shape (TILE,)
         Total masses; overwritten.
+    uniforms : ndarray of float64, shape (TILE,)
+        Scratch.
+    ends : ndarray of float64, shape (2 * TILE,)
+        Scratch for the cumulative masses before and after the present label.
     """
+    low, high = part_of(ends, 0, TILE), part_of(ends, TILE, TILE)
     for t in range(TILE):
-        u = hash_uniform(label_key, rows[t])
-        high = cumulative[own[t], t]
-        low = cumulative[own[t] - 1, t] if own[t] > 0 else 0.0
-        within = low + (u - _ANEW) / (1.0 - _ANEW) * (high - low)
-        half = 0.5 * target[t]
+        uniforms[t] = hash_uniform(label_key, rows[t])
+    for t in range(TILE):
+        high[t] = cumulative[own[t], t]
+        low[t] = cumulative[max(own[t] - 1, 0), t]
+    for t in range(TILE):
+        low[t] = low[t] if own[t] > 0 else 0.0
+    for t in range(TILE):
+        u, half = uniforms[t], 0.5 * target[t]
+        within = low[t] + (u - _ANEW) / (1.0 - _ANEW) * (high[t] - low[t])
         across = within + half if within < half else within - half
         target[t] = target[t] * (u / _ANEW) if u < _ANEW else across
 
@@ -265,11 +275,12 @@ def choose_again(log_mass, n_active, rows, label_key, own, chosen, scratch):
         See `fill_own`.
     chosen : ndarray of int64, shape (TILE,)
         Overwritten by a row of `log_mass` for each observation.
-    scratch : ndarray of float64, shape (>= 2 * TILE,)
+    scratch : ndarray of float64, shape (>= 4 * TILE,)
     """
     highest, target = part_of(scratch, 0, TILE), part_of(scratch, TILE, TILE)
     accumulate(log_mass, n_active, highest, target)
-    fill_targets(log_mass, own, rows, label_key, target)
+    ends = part_of(scratch, 2 * TILE, 2 * TILE)
+    fill_targets(log_mass, own, rows, label_key, target, highest, ends)
     count_below(log_mass, n_active - 1, target, chosen)
 
 
