@@ -273,3 +273,21 @@ def log_predictive(prior, data, i, cache):
     -------
     float
     """
+
+
+@optional_operation
+def fill_log_predictive_of_rows(prior, data, rows, cache, out):
+    """Write the log predictive densities of observations, by default of one after another.
+
+    Parameters
+    ----------
+    prior : NamedTuple
+    data : ndarray of float64 or float32, shape (N, D), or as `ComponentFamily.arranged` returns it
+    rows : ndarray of int64, shape (M,)
+        Indices of the observations.
+    cache : ndarray of float64, shape (C,)
+    out : ndarray of float64, shape (M,)
+        Overwritten; no number depends on the other observations.
+    """
+    for j in range(rows.shape[0]):
+        out[j] = log_predictive(prior, data, rows[j], cache)

@@ -16,8 +16,16 @@ from pymc_dpsplit.kernels.cluster_blocks import fill_student_columns
 from pymc_dpsplit.kernels.cluster_table import WIDE, place_of
 from pymc_dpsplit.kernels.digits import keeps_digits
 from pymc_dpsplit.kernels.jit import jitted, jitted_inlined_uncounted
-from pymc_dpsplit.kernels.logarithm import log_plainly
+from pymc_dpsplit.kernels.logarithm import log_one_plus, log_plainly
 from pymc_dpsplit.kernels.special import log_half_step
+from pymc_dpsplit.kernels.tiles import (
+    TILE,
+    fill_members,
+    load_dense_tile,
+    new_rows,
+    new_scratch,
+    new_tile,
+)
 from pymc_dpsplit.kernels.views import part_of, row_of
 
 _LOG_2PI = math.log(2.0 * math.pi)
@@ -133,6 +141,28 @@ def _log_predictive(prior, data, i, cache):
         scale = cache[2 + n_features + d] * (kappa_n + 1.0) / kappa_n
         total -= (a_n + 0.5) * math.log1p(0.5 * gap * gap / scale)
     return total
+
+
+@base.implements(base.fill_log_predictive_of_rows, DiagNormalPrior)
+def _fill_log_predictive_of_rows(prior, data, rows, cache, out):
+    """Write the densities of `log_predictive` tile by tile."""
+    n_features, n = data.shape[1], cache[1]
+    of_tile, tile, total = new_rows(), new_tile(n_features), new_scratch(1)
+    for first in range(0, rows.shape[0], TILE):
+        fill_members(of_tile, rows, first)
+        load_dense_tile(data, prior.shift, of_tile, tile)
+        for t in range(TILE):
+            total[t] = cache[0]
+        for d in range(n_features):
+            kappa_n = prior.kappa0[d] + n
+            half, mean = prior.a0[d] + 0.5 * n + 0.5, cache[2 + d]
+            scale = cache[2 + n_features + d] * (kappa_n + 1.0) / kappa_n
+            column = part_of(tile, d * TILE, TILE)
+            for t in range(TILE):
+                gap = column[t] - mean
+                total[t] -= half * log_one_plus(0.5 * gap * gap / scale)
+        for t in range(min(TILE, rows.shape[0] - first)):
+            out[first + t] = total[t]
 
 
 @base.implements(collapsed.table_height, DiagNormalPrior)

@@ -9,6 +9,7 @@ error is below 2^-58.45.
 import math
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba.core import types
 
@@ -26,6 +27,7 @@ _L = (
     1.479819860511658591e-01,
 )
 _L1, _L2, _L3, _L4, _L5, _L6, _L7 = _L
+_LARGEST = float(np.finfo(np.float64).max)
 _ROOT_OF_HALF = 0x3FE6A09E667F3BCD  # its bits
 _ONE = 0x3FF0000000000000  # the bits of 1
 _TWO52, _BIAS = 0x4330000000000000, 4503599627370496.0 + 1023.0  # the bits of 2^52; and 2^52 + 1023
@@ -98,6 +100,21 @@ def log_plainly(x):
     p = p * z + _L2
     p = p * z + _L1
     return e * _LN2_HIGH - ((s * (f - p * z) - e * _LN2_LOW) - f)
+
+
+@jitted_inlined
+def log_one_plus(x):
+    """Logarithm of 1 + x for x >= 0, with an absolute error of some 1e-16; of inf about 709.
+
+    Parameters
+    ----------
+    x : float
+
+    Returns
+    -------
+    float
+    """
+    return log_plainly(min(1.0 + x, _LARGEST))
 
 
 def write_log(lanes: Lanes, x: Any, by_pairs: bool = False) -> Any:

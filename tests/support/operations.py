@@ -7,6 +7,7 @@ from pymc_dpsplit.components.base import (
     add_row,
     draw_parameters,
     fill_log_density,
+    fill_log_predictive_of_rows,
     fill_predictive,
     load_tile,
     log_marginal,
@@ -70,6 +71,14 @@ def predictives(prior, data, cache):
     out = np.empty(data.shape[0])
     for i in range(out.shape[0]):
         out[i] = log_predictive(prior, data, i, cache)
+    return out
+
+
+@jitted
+def predictives_of_list(prior, data, rows, cache):
+    """Log predictive density of the observations `rows`, (M,), computed together."""
+    out = np.empty(rows.shape[0])
+    fill_log_predictive_of_rows(prior, data, rows, cache, out)
     return out
 
 

@@ -55,6 +55,7 @@ from tests.support.operations import (
     overrelaxed,
     plug_in,
     predictives,
+    predictives_of_list,
     stats_of,
 )
 from tests.support.quick import is_quick_family, over_families, slow_unless
@@ -123,6 +124,29 @@ def test_log_predictive_matches_the_twin(
         ours = predictives(case.prior, case.data, cache_of(case.prior, case.data, members))
         twins = [case.twin.log_predictive(row, case.rows[members]) for row in case.rows]
         np.testing.assert_allclose(ours, twins, rtol=1e-9, atol=1e-9)
+
+
+@over_cases
+def test_predictives_of_a_list_are_those_of_its_rows(
+    name: str, n_features: int, rng: np.random.Generator
+) -> None:
+    case = case_of(name, rows_of("overlapping", n_features))
+    listed = rng.integers(len(case.rows), size=2 * TILE + 5)
+    for members in some_subsets(len(case.rows), rng, n_subsets=2):
+        cache = cache_of(case.prior, case.data, members)
+        found = predictives_of_list(case.prior, case.data, listed, cache)
+        one_by_one = predictives(case.prior, case.data, cache)[listed]
+        np.testing.assert_allclose(found, one_by_one, rtol=1e-11, atol=1e-11)
+
+
+def test_predictive_of_a_row_whose_square_overflows_is_a_number(rng: np.random.Generator) -> None:
+    rows = rng.standard_normal((5, 2))
+    case = case_of("MvNormal", rows)
+    rows = np.vstack([rows, [1e170, 0.0]])
+    cache = cache_of(case.prior, case.data, np.arange(4))
+    found = predictives_of_list(case.prior, rows, np.arange(6), cache)
+    assert np.isfinite(found).all()
+    assert found[5] < found[:5].min() - 700.0
 
 
 @over_datasets

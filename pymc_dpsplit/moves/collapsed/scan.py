@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from pymc_dpsplit.components.base import (
+    fill_log_predictive_of_rows,
     fill_predictive,
     log_predictive,
     predictive_size,
@@ -163,6 +164,19 @@ def collapsed_scan(target, labels, stats, rng, rows, log_alone):
 
 
 @jitted
+def _period(rows):
+    """Return the length of the list that `rows` repeats, in part the last time."""
+    n_rows = rows.shape[0]
+    for period in range(1, n_rows):
+        j = period
+        while j < n_rows and rows[j] == rows[j - period]:
+            j += 1
+        if j == n_rows:
+            return period
+    return n_rows
+
+
+@jitted
 def log_densities_alone(prior, data, rows):
     """Log prior predictive densities of the observations `rows`, shape (M,).
 
@@ -181,14 +195,10 @@ def log_densities_alone(prior, data, rows):
     empty = np.zeros(predictive_size(prior))
     fill_predictive(prior, np.zeros(stats_size(prior)), empty)
     out = np.empty(rows.shape[0])
-    period = rows.shape[0]
-    for j in range(rows.shape[0]):
-        if 0 < j < period and rows[j] == rows[0]:
-            period = j
-        if j >= period and rows[j] == rows[j - period]:
-            out[j] = out[j - period]
-        else:
-            out[j] = log_predictive(prior, data, rows[j], empty)
+    period = _period(rows)
+    fill_log_predictive_of_rows(prior, data, rows[:period], empty, out[:period])
+    for j in range(period, rows.shape[0]):
+        out[j] = out[j - period]
     return out
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from pymc_dpsplit.components.base import (
+    fill_log_predictive_of_rows,
     fill_predictive,
-    log_predictive,
     predictive_size,
     stats_size,
 )
@@ -58,8 +58,7 @@ def log_prior_predictive(prior, data):
     cache = np.empty(predictive_size(prior))
     fill_predictive(prior, np.zeros(stats_size(prior)), cache)
     out = np.empty(data.shape[0])
-    for i in range(out.shape[0]):
-        out[i] = log_predictive(prior, data, i, cache)
+    fill_log_predictive_of_rows(prior, data, np.arange(data.shape[0]), cache, out)
     return out
 
 
