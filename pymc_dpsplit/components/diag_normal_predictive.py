@@ -147,7 +147,8 @@ def _log_predictive(prior, data, i, cache):
 def _fill_log_predictive_of_rows(prior, data, rows, cache, out):
     """Write the densities of `log_predictive` tile by tile."""
     n_features, n = data.shape[1], cache[1]
-    of_tile, tile, total = new_rows(), new_tile(n_features), new_scratch(1)
+    of_tile, tile = new_rows(), new_tile(n_features)
+    grown, total = new_scratch(1), new_scratch(1)
     for first in range(0, rows.shape[0], TILE):
         fill_members(of_tile, rows, first)
         load_dense_tile(data, prior.shift, of_tile, tile)
@@ -160,7 +161,9 @@ def _fill_log_predictive_of_rows(prior, data, rows, cache, out):
             column = part_of(tile, d * TILE, TILE)
             for t in range(TILE):
                 gap = column[t] - mean
-                total[t] -= half * log_one_plus(0.5 * gap * gap / scale)
+                grown[t] = 0.5 * gap * gap / scale
+            for t in range(TILE):
+                total[t] -= half * log_one_plus(grown[t])
         for t in range(min(TILE, rows.shape[0] - first)):
             out[first + t] = total[t]
 

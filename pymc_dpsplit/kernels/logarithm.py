@@ -9,7 +9,6 @@ error is below 2^-58.45.
 import math
 from typing import Any
 
-import numpy as np
 from llvmlite import ir
 from numba.core import types
 
@@ -27,7 +26,6 @@ _L = (
     1.479819860511658591e-01,
 )
 _L1, _L2, _L3, _L4, _L5, _L6, _L7 = _L
-_LARGEST = float(np.finfo(np.float64).max)
 _ROOT_OF_HALF = 0x3FE6A09E667F3BCD  # its bits
 _ONE = 0x3FF0000000000000  # the bits of 1
 _TWO52, _BIAS = 0x4330000000000000, 4503599627370496.0 + 1023.0  # the bits of 2^52; and 2^52 + 1023
@@ -104,7 +102,7 @@ def log_plainly(x):
 
 @jitted_inlined
 def log_one_plus(x):
-    """Logarithm of 1 + x for x >= 0, with an absolute error of some 1e-16; of inf about 709.
+    """Logarithm of 1 + x for x >= 0, inf included, with an absolute error of some 1e-16.
 
     Parameters
     ----------
@@ -114,7 +112,8 @@ def log_one_plus(x):
     -------
     float
     """
-    return log_plainly(min(1.0 + x, _LARGEST))
+    grown = 1.0 + x
+    return log_plainly(grown) if grown < math.inf else math.inf
 
 
 def write_log(lanes: Lanes, x: Any, by_pairs: bool = False) -> Any:
