@@ -158,9 +158,8 @@ def _fill_log_predictive_of_rows(prior, data, rows, cache, out):
             kappa_n = prior.kappa0[d] + n
             half, mean = prior.a0[d] + 0.5 * n + 0.5, cache[2 + d]
             scale = cache[2 + n_features + d] * (kappa_n + 1.0) / kappa_n
-            column = part_of(tile, d * TILE, TILE)
             for t in range(TILE):
-                gap = column[t] - mean
+                gap = tile[d * TILE + t] - mean
                 grown[t] = 0.5 * gap * gap / scale
             for t in range(TILE):
                 total[t] -= half * log_one_plus(grown[t])
