@@ -18,14 +18,7 @@ from pymc_dpsplit.kernels.digits import keeps_digits
 from pymc_dpsplit.kernels.jit import jitted, jitted_inlined_uncounted
 from pymc_dpsplit.kernels.logarithm import log_one_plus, log_plainly
 from pymc_dpsplit.kernels.special import log_half_step
-from pymc_dpsplit.kernels.tiles import (
-    TILE,
-    fill_members,
-    load_dense_tile,
-    new_rows,
-    new_scratch,
-    new_tile,
-)
+from pymc_dpsplit.kernels.tiles import TILE, fill_members, new_rows, new_scratch, new_tile
 from pymc_dpsplit.kernels.views import part_of, row_of
 
 _LOG_2PI = math.log(2.0 * math.pi)
@@ -151,7 +144,7 @@ def _fill_log_predictive_of_rows(prior, data, rows, cache, out):
     grown, total = new_scratch(1), new_scratch(1)
     for first in range(0, rows.shape[0], TILE):
         fill_members(of_tile, rows, first)
-        load_dense_tile(data, prior.shift, of_tile, tile)
+        base.load_tile(prior, data, of_tile, tile)
         for t in range(TILE):
             total[t] = cache[0]
         for d in range(n_features):

@@ -28,17 +28,9 @@ from pymc_dpsplit.kernels.linalg import (
     squared_solve,
 )
 from pymc_dpsplit.kernels.logarithm import log_one_plus
-from pymc_dpsplit.kernels.normal_wishart import fill_posterior
-from pymc_dpsplit.kernels.quadratic import fill_log_normal
+from pymc_dpsplit.kernels.normal_wishart import fill_posterior, set_density
 from pymc_dpsplit.kernels.special import log_rising_by_halves
-from pymc_dpsplit.kernels.tiles import (
-    TILE,
-    fill_members,
-    load_dense_tile,
-    new_rows,
-    new_scratch,
-    new_tile,
-)
+from pymc_dpsplit.kernels.tiles import TILE, fill_members, new_rows, new_scratch, new_tile
 from pymc_dpsplit.kernels.views import part_of, row_of, square_of
 
 _LOG_PI = math.log(math.pi)
@@ -160,20 +152,19 @@ def _fill_log_predictive_of_rows(prior, data, rows, cache, out):
     n_features = data.shape[1]
     kappa_n = prior.kappa0 + cache[1]
     half = 0.5 * (prior.nu0 + cache[1] + 1.0)
-    whitening, centre = np.empty((n_features, n_features)), np.zeros(n_features)
+    whitening = np.empty((n_features, n_features))
     invert_lower(square_of(cache, 3 + n_features, n_features), whitening)
-    for a in range(n_features):
-        for b in range(a + 1):
-            centre[a] += whitening[a, b] * cache[3 + b]
+    params = np.empty(base.params_size(prior))
+    set_density(whitening, part_of(cache, 3, n_features), params)
+    params[0] = 0.0
     of_tile, tile = new_rows(), new_tile(n_features)
-    squared, scratch = new_scratch(1), new_scratch(1)
+    minus_half, scratch = new_scratch(1), new_scratch(1)
     for first in range(0, rows.shape[0], TILE):
         fill_members(of_tile, rows, first)
-        load_dense_tile(data, prior.shift, of_tile, tile)
-        fill_log_normal(tile, whitening, centre, 0.0, squared, scratch)
+        base.load_tile(prior, data, of_tile, tile)
+        base.fill_log_density(prior, tile, params, minus_half, scratch)
         for t in range(TILE):
-            # Minus half of the squared distance under the factor.
-            grown = -2.0 * squared[t] * (kappa_n / (kappa_n + 1.0))
+            grown = -2.0 * minus_half[t] * (kappa_n / (kappa_n + 1.0))
             scratch[t] = cache[0] - half * log_one_plus(grown)
         for t in range(min(TILE, rows.shape[0] - first)):
             out[first + t] = scratch[t]

@@ -10,13 +10,7 @@ import math
 
 import numpy as np
 
-from pymc_dpsplit.components.base import (
-    fill_log_predictive_of_rows,
-    fill_predictive,
-    log_predictive,
-    predictive_size,
-    stats_size,
-)
+from pymc_dpsplit.components.base import log_predictive
 from pymc_dpsplit.components.collapsed import fill_log_predictives
 from pymc_dpsplit.components.multiplicity import multiplicity
 from pymc_dpsplit.kernels.cluster_choice import choose_position
@@ -43,6 +37,7 @@ from pymc_dpsplit.moves.partition_law import (
     log_opening_mass,
 )
 from pymc_dpsplit.moves.strength import move_strength_given
+from pymc_dpsplit.moves.sweep.density import log_prior_predictive_of_rows
 from pymc_dpsplit.moves.target import Target
 
 # Sweeps after which everything is computed anew, against rounding.
@@ -192,11 +187,9 @@ def log_densities_alone(prior, data, rows):
     -------
     ndarray of float64, shape (M,)
     """
-    empty = np.zeros(predictive_size(prior))
-    fill_predictive(prior, np.zeros(stats_size(prior)), empty)
     out = np.empty(rows.shape[0])
     period = _period(rows)
-    fill_log_predictive_of_rows(prior, data, rows[:period], empty, out[:period])
+    out[:period] = log_prior_predictive_of_rows(prior, data, rows[:period])
     for j in range(period, rows.shape[0]):
         out[j] = out[j - period]
     return out

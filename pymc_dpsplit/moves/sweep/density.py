@@ -43,6 +43,16 @@ def add_log_factors(prior, params, log_factors, log_weights):
 
 
 @jitted
+def log_prior_predictive_of_rows(prior, data, rows):
+    """Log prior predictive densities of the observations `rows`, shape (M,)."""
+    cache = np.zeros(predictive_size(prior))
+    fill_predictive(prior, np.zeros(stats_size(prior)), cache)
+    out = np.empty(rows.shape[0])
+    fill_log_predictive_of_rows(prior, data, rows, cache, out)
+    return out
+
+
+@jitted
 def log_prior_predictive(prior, data):
     """Log prior predictive density of every observation.
 
@@ -55,11 +65,7 @@ def log_prior_predictive(prior, data):
     -------
     ndarray of float64, shape (N,)
     """
-    cache = np.empty(predictive_size(prior))
-    fill_predictive(prior, np.zeros(stats_size(prior)), cache)
-    out = np.empty(data.shape[0])
-    fill_log_predictive_of_rows(prior, data, np.arange(data.shape[0]), cache, out)
-    return out
+    return log_prior_predictive_of_rows(prior, data, np.arange(data.shape[0]))
 
 
 def log_density_alone(

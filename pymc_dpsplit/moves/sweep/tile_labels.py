@@ -280,6 +280,7 @@ def choose_again(log_mass, n_active, rows, label_key, own, chosen, scratch):
     highest, target = part_of(scratch, 0, TILE), part_of(scratch, TILE, TILE)
     accumulate(log_mass, n_active, highest, target)
     ends = part_of(scratch, 2 * TILE, 2 * TILE)
+    # The largest masses are not needed again, so that their room may hold the uniforms.
     fill_targets(log_mass, own, rows, label_key, target, highest, ends)
     count_below(log_mass, n_active - 1, target, chosen)
 
