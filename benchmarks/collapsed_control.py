@@ -10,7 +10,7 @@ clusters at once.  Of each cluster the table has
 
 * the posterior mean (D),
 * the inverse diagonal of the Cholesky factor L of psi_n (D),
-* the elements of L below the diagonal by columns, each over the diagonal element of its row,
+* the elements of L below the diagonal as `fill_triangle` writes them,
 * four coefficients c, f, h and c': with q the squared distance of a row under L, the log predictive
   density is c - h log(1 + f q).
 
@@ -26,8 +26,9 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.workloads import Workload
-from pymc_dpsplit.kernels.cluster_blocks import fill_squared_solves, fill_student
+from pymc_dpsplit.kernels.cluster_blocks import fill_student
 from pymc_dpsplit.kernels.cluster_choice import choose_position, workspace_size
+from pymc_dpsplit.kernels.cluster_solves import fill_squared_solves, fill_triangle
 from pymc_dpsplit.kernels.cluster_table import WIDE
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.views import row_of
@@ -108,10 +109,8 @@ def _tabulate(control, clusters, k):  # type: ignore[no-untyped-def]
             c -= math.log(product)
             product = 1.0
     at += 2 * d * WIDE
-    for e in range(d):
-        for j in range(e + 1, d):
-            table[at] = factor[j, e] / factor[j, j]
-            at += WIDE
+    fill_triangle(factor, d, table, at)
+    at += d * (d - 1) // 2 * WIDE
     kappa_n = control.kappa0 + n
     table[at] = c - math.log(product)
     table[at + WIDE] = kappa_n / (kappa_n + 1.0)
@@ -222,9 +221,13 @@ def _log_mass_without(control, labels, i, k, clusters):  # type: ignore[no-untyp
 def _fill_masses(control, labels, i, own, n_clusters, clusters, gap, mass):  # type: ignore[no-untyped-def]
     """Write log masses of row i under all clusters, without it; if own < 0, it is alone."""
     height, table = control.height, clusters.table
-    fill_squared_solves(table, height, row_of(control.rows, i), n_clusters, gap, mass)
     kappa_n = control.kappa0 + (clusters.size[own] if own >= 0 else 1.0)
     ratio = (kappa_n + 1.0) / (kappa_n - 1.0)
+    # Without limits: all systems are solved to the end.
+    row, below, beyond = row_of(control.rows, i), -math.inf, math.inf
+    fill_squared_solves(
+        table, height, row, n_clusters, own, ratio, below, beyond, clusters.size, gap, mass
+    )
     if not fill_student(table, height, height - 4, mass, n_clusters, own, ratio, 1.0, mass):
         mass[own] = _log_mass_without(control, labels, i, own, clusters)
 

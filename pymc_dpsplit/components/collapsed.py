@@ -221,7 +221,7 @@ def log_predictive_without(prior, data, i, cache, spare):
 
 
 @optional_operation
-def fill_log_predictives(prior, data, i, clusters, n, own, out):
+def fill_log_predictives(prior, data, i, clusters, n, own, least, drop, out):
     """Write the log predictive densities of an observation under all clusters.
 
     That of its own cluster is given the others.  The default calls `log_predictive` for each
@@ -237,6 +237,9 @@ def fill_log_predictives(prior, data, i, clusters, n, own, out):
     n, own : int
         Number of positions, and the position of the cluster from which the observation is left
         out; -1 if there is none.
+    least, drop : float
+        A log density that is less than `least`, or by more than `drop` less than that of the own
+        cluster, has no weight: any other number of which that holds may be written for it.
     out : ndarray of float64, shape (>= n,)
         Overwritten up to the block that contains position n - 1.  It is finite, also where there
         is no cluster.

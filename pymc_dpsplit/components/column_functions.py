@@ -384,7 +384,7 @@ def _log_predictive_without(prior, data, i, cache, spare):
     return total if kept > LEAST_KEPT else math.nan
 
 
-def _fill_log_predictives(prior, data, i, clusters, n, own, out):
+def _fill_log_predictives(prior, data, i, clusters, n, own, least, drop, out):
     """Write the log predictives; what depends on the row alone is computed once."""
     n_columns, caches, log_measures = prior.shift.shape[0], clusters.caches, 0.0
     for p in range(n):

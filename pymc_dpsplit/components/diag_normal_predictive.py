@@ -203,7 +203,7 @@ def _tabulate(prior, clusters, p):
 
 
 @base.implements(collapsed.fill_log_predictives, DiagNormalPrior, inline=True, uncounted=True)
-def _fill_log_predictives(prior, data, i, clusters, n, own, out):
+def _fill_log_predictives(prior, data, i, clusters, n, own, least, drop, out):
     """Write the log predictives; that given the rest of a cluster is by eq. (4.2)."""
     d, height = prior.mu0.shape[0], collapsed.table_height(prior)
     row, ratios = part_of(clusters.scratch, 0, d), part_of(clusters.scratch, d, d)

@@ -402,7 +402,7 @@ def _tabulate(prior, clusters, p):
 
 
 @base.implements(collapsed.fill_log_predictives, MvNormalKnownCovPrior)
-def _fill_log_predictives(prior, data, i, clusters, n, own, out):
+def _fill_log_predictives(prior, data, i, clusters, n, own, least, drop, out):
     """Write the log predictives, the row whitened once for all clusters."""
     d, height, table = prior.centre.shape[0], collapsed.table_height(prior), clusters.table
     row = clusters.scratch

@@ -401,7 +401,7 @@ def _tabulate(prior, clusters, p):
 
 
 @base.implements(collapsed.fill_log_predictives, SphericalNormalPrior)
-def _fill_log_predictives(prior, data, i, clusters, n, own, out):
+def _fill_log_predictives(prior, data, i, clusters, n, own, least, drop, out):
     """Write the log predictives; that given the rest of a cluster is by eq. (4.2)."""
     d, height, table = prior.mu0.shape[0], collapsed.table_height(prior), clusters.table
     for first in range(0, n, WIDE):

@@ -23,12 +23,14 @@ from pymc_dpsplit.moves.collapsed.positions import (
     renumber,
     with_more_room,
 )
-from pymc_dpsplit.moves.collapsed.scan import log_densities_alone
+from pymc_dpsplit.moves.collapsed.scan import WITHOUT_WEIGHT, log_densities_alone
 from pymc_dpsplit.moves.partition import gather_stats
 from pymc_dpsplit.moves.partition_law import draw_stick
 
 # Occupied clusters have positive weights; 0 marks one that has no weight yet.
 _LEAST_WEIGHT = 1e-300
+# Below the log of every mass, and finite.
+_LOG_NOTHING = -1e300
 
 
 class Shares(NamedTuple):
@@ -103,13 +105,17 @@ def _draw_position(target, labels, i, log_alone, positions, shares, rng):
     own, group, alpha = positions.position_of[labels[i]], target.group_of_row[i], target.alpha
     is_alone = clusters.sizes[own] == 1.0
     shared = -1 if is_alone else own
-    if not fill_log_predictives(prior, data, i, clusters, n, shared, log_density):
-        log_density[own] = _density_of_rest(prior, data, labels, i, clusters)
+    log_most = _LOG_NOTHING
     for p in range(n):
         mass = shares.counts[group, p] - (p == own) + alpha * shares.weights[p]
         is_open = clusters.sizes[p] > 0.0 and mass > 0.0 and not (is_alone and p == own)
         shares.log_masses[p] = math.log(mass) if is_open else -math.inf
+        log_most = max(log_most, shares.log_masses[p])
     log_new = math.log(alpha) + shares.log_rest[0] + log_alone
+    least = log_new - log_most - WITHOUT_WEIGHT
+    drop = log_most - shares.log_masses[own] + WITHOUT_WEIGHT
+    if not fill_log_predictives(prior, data, i, clusters, n, shared, least, drop, log_density):
+        log_density[own] = _density_of_rest(prior, data, labels, i, clusters)
     u, weights = rng.random(), positions.weights
     p = choose_position(log_density, shares.log_masses, -1, 0.0, n, log_new, log_alone, u, weights)
     return own if is_alone and p == n else p

@@ -18,38 +18,6 @@ from pymc_dpsplit.kernels.logarithm import log_plainly, write_log
 
 
 @jitted
-def fill_squared_solves_plainly(table, height, row, n, scratch, squared):
-    """Plain twin of `fill_squared_solves`, without vector code.
-
-    Parameters
-    ----------
-    table : ndarray of float64
-    height : int
-    row : ndarray of float64, shape (D,)
-    n : int
-    scratch : ndarray of float64, shape (D * WIDE,)
-    squared : ndarray of float64
-    """
-    n_features = row.shape[0]
-    for first in range(0, n, WIDE):
-        at = first * height
-        for d in range(n_features):
-            for t in range(WIDE):
-                to = at + d * WIDE + t
-                scratch[d * WIDE + t] = (row[d] - table[to]) * table[to + n_features * WIDE]
-        at += 2 * n_features * WIDE
-        for t in range(WIDE):
-            squared[first + t] = 0.0
-        for e in range(n_features):
-            for t in range(WIDE):
-                squared[first + t] += scratch[e * WIDE + t] * scratch[e * WIDE + t]
-            for d in range(e + 1, n_features):
-                for t in range(WIDE):
-                    scratch[d * WIDE + t] -= table[at + t] * scratch[e * WIDE + t]
-                at += WIDE
-
-
-@jitted
 def fill_student_plainly(table, height, offset, squared, n, own, ratio, shift, out):
     """Plain twin of `fill_student`, without vector code.
 
@@ -118,33 +86,6 @@ def fill_student_columns_plainly(table, height, row, n, own, ratios, out):
 
 def _times_wide(builder: Any, number: Any) -> Any:
     return builder.mul(number, index(WIDE))
-
-
-def _write_squared_solves(
-    builder: Any, table: Any, height: Any, row: Any, d: Any, n: Any, scratch: Any, squared: Any
-) -> None:
-    lanes = Lanes(builder, WIDE)
-    inverse = _times_wide(builder, d)
-    with lanes.steps(index(0), n, WIDE) as (first, _):
-        start = builder.mul(first, height)
-        with lanes.steps(index(0), d, 1) as (j, _):
-            feature = _times_wide(builder, j)
-            at = builder.add(start, feature)
-            gap = builder.fsub(lanes.splat(lanes.scalar(row, j)), lanes.load(table, at))
-            scale = lanes.load(table, builder.add(at, inverse))
-            lanes.store(builder.fmul(gap, scale), scratch, feature)
-        total = lanes.variable(lanes.constant(0.0))
-        column = lanes.variable(builder.add(start, builder.add(inverse, inverse)))
-        with lanes.steps(index(0), d, 1) as (e, _):
-            solved = lanes.load(scratch, _times_wide(builder, e))
-            builder.store(lanes.fma(solved, solved, builder.load(total)), total)
-            minus = builder.fneg(solved)
-            with lanes.steps(builder.add(e, index(1)), d, 1) as (j, _):
-                at, to = builder.load(column), _times_wide(builder, j)
-                value = lanes.fma(lanes.load(table, at), minus, lanes.load(scratch, to))
-                lanes.store(value, scratch, to)
-                builder.store(builder.add(at, index(WIDE)), column)
-        lanes.store(builder.load(total), squared, first)
 
 
 def _write_student(
@@ -227,12 +168,6 @@ def _write_keeps(lanes: Lanes, least: Any) -> Any:
 
 
 @intrinsic
-def _squared_solves_by_lanes(typing_context, table, height, row, n_features, n, scratch, squared):
-    generate = written_once("fill_squared_solves", _write_squared_solves, inlined=True)
-    return types.void(table, height, row, n_features, n, scratch, squared), generate
-
-
-@intrinsic
 def _student_by_lanes(typing_context, table, height, offset, squared, n, own, ratio, shift, out):
     generate = written_once("fill_student", _write_student, ir.IntType(1), inlined=True)
     given = table, height, offset, squared, n, own, ratio, shift, out
@@ -245,28 +180,6 @@ def _student_columns_by_lanes(typing_context, table, height, row, n_features, n,
         "fill_student_columns", _write_student_columns, ir.IntType(1), inlined=True
     )
     return types.boolean(table, height, row, n_features, n, own, ratios, out), generate
-
-
-@jitted_inlined
-def _fill_squared_solves(table, height, row, n, scratch, squared):
-    """Write |L^-1 (x - mu)|^2 of an observation x under each cluster.
-
-    Parameters
-    ----------
-    table : ndarray of float64
-        Per cluster: mu (D), the inverse diagonal of L (D), and the elements of L below the
-        diagonal by columns, each over the diagonal element of its row.
-    height : int
-    row : ndarray of float64, shape (D,)
-        The observation.
-    n : int
-        Clusters; rounded up to whole blocks.
-    scratch : ndarray of float64, shape (D * WIDE,)
-        Workspace.
-    squared : ndarray of float64, shape (n,) in whole blocks
-        Overwritten.
-    """
-    _squared_solves_by_lanes(table, height, row, row.shape[0], n, scratch, squared)
 
 
 @jitted_inlined
@@ -325,6 +238,5 @@ def _fill_student_columns(table, height, row, n, own, ratios, out):
     return _student_columns_by_lanes(table, height, row, row.shape[0], n, own, ratios, out)
 
 
-fill_squared_solves = _fill_squared_solves if LANES else fill_squared_solves_plainly
 fill_student = _fill_student if LANES else fill_student_plainly
 fill_student_columns = _fill_student_columns if LANES else fill_student_columns_plainly

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from pymc_dpsplit import sampler
+from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.moves.forward import draw_seating
 from pymc_dpsplit.moves.partition import entropy, log_joint
 from tests.support.controls import CONTROLS, wrong_by
@@ -68,12 +69,26 @@ def p_value(
 ) -> float:
     """P-value that the step leaves the law of the statistics as it was."""
     component = component_of(*case)
-    values = component.check(component.hyperparameters, case[1])
+    return p_value_of(move, component, case[1], alpha, n_replicates, rng, n_steps)
+
+
+def p_value_of(
+    move: Move,
+    component: ComponentFamily,
+    n_features: int,
+    alpha: float,
+    n_replicates: int,
+    rng: np.random.Generator,
+    n_steps: int = 1,
+    n_obs: int = N_OBS,
+) -> float:
+    """As `p_value`, for any hyperparameters."""
+    values = component.check(component.hyperparameters, n_features)
     before, after = [], []
     for _ in range(n_replicates):
-        labels = draw_seating(rng, alpha, N_OBS)
+        labels = draw_seating(rng, alpha, n_obs)
         parameters = component.draw_base(rng, values, int(labels.max()) + 1)
-        rows = component.draw_rows(rng, parameters, labels).reshape(N_OBS, -1)
+        rows = component.draw_rows(rng, parameters, labels).reshape(n_obs, -1)
         target = target_of(component, rows, alpha)
         state = sampler.resume(target, labels)
         before.append(statistics(target, state))

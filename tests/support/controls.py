@@ -12,6 +12,7 @@ import numpy as np
 from pymc_dpsplit.components.base import predictive_size
 from pymc_dpsplit.kernels.random import draw_key
 from pymc_dpsplit.kernels.streams import new_stream
+from pymc_dpsplit.moves.collapsed import scan
 from pymc_dpsplit.moves.collapsed.scan import collapsed_sweep
 from pymc_dpsplit.moves.measure import Atoms, break_remainder, draw_measure, no_atoms
 from pymc_dpsplit.moves.partition import (
@@ -206,6 +207,13 @@ def altered(kernel: Any, **changed: Any) -> Any:
     """Compile the function of a kernel with other functions in the place of some that it calls."""
     honest = kernel.__wrapped__
     return numba.njit(FunctionType(honest.__code__, {**honest.__globals__, **changed}))
+
+
+def scan_without_weights_below(log_weight: float) -> Any:
+    """Return `collapsed_scan` with another difference of log masses from which on none counts."""
+    draw = altered(scan._draw_position, WITHOUT_WEIGHT=log_weight)
+    visit_some = altered(scan._visit_some, _draw_position=draw)
+    return altered(scan.collapsed_scan, _visit=altered(scan._visit, _visit_some=visit_some))
 
 
 @numba.njit

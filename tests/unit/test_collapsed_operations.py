@@ -36,6 +36,7 @@ from pymc_dpsplit.moves.collapsed.scan import (
 from pymc_dpsplit.moves.partition import gather_stats
 from pymc_dpsplit.moves.partition_law import PartitionLaw
 from tests.support.choice import chosen
+from tests.support.controls import scan_without_weights_below
 from tests.support.family_cases import Case, case_of, over_cases, over_cases_of_quick, rows_of
 from tests.support.operations import predictives, stats_of
 
@@ -140,9 +141,10 @@ def _clusters_of(prior, data, labels, n):
 
 
 @jitted
-def _predictives(prior, data, i, clusters, n, own):
+def _predictives(prior, data, i, clusters, n, own, drop=np.inf):
     out = np.full(whole_blocks(n), np.nan)
-    return fill_log_predictives(prior, data, i, clusters, n, own, out), out
+    keeps_digits = fill_log_predictives(prior, data, i, clusters, n, own, -np.inf, drop, out)
+    return keeps_digits, out
 
 
 @jitted
@@ -290,6 +292,58 @@ def test_scan_draws_what_the_naive_scan_draws(
         _assert_numbered(labels, _naive_scan(case, law, sets, naive))
         fresh = gather_stats(case.prior, case.data, labels, labels.max() + 1)
         np.testing.assert_allclose(stats, fresh, rtol=1e-9, atol=1e-9)
+
+
+def _triples_apart(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of eight triples of clusters, far apart; those of one overlap, also between blocks."""
+    labels = np.arange(240) % 24
+    centres = np.tile(15.0 * rng.standard_normal((8, 9)), (3, 1))
+    centres += 0.2 * rng.standard_normal(centres.shape)
+    return centres[labels] + rng.standard_normal((240, 9)), labels.astype(np.int32)
+
+
+def _scan_and_naive_scan(scan: Callable[..., np.ndarray]) -> tuple[np.ndarray, list[set[int]], int]:
+    """Labels after a scan of triples, a naive scan by the same uniforms, and how many rows move."""
+    rows, labels = _triples_apart(np.random.default_rng(3))
+    case, law = case_of("MvNormal", rows), PartitionLaw(0.0, 1.0)
+    target, everyone = sampler.Target(case.prior, case.data, law), np.arange(len(rows))
+    stats = gather_stats(case.prior, case.data, labels, 24)
+    sets = _placed(labels, stats)
+    log_alone = log_densities_alone(case.prior, case.data, everyone)
+    scan(target, labels, stats, np.random.default_rng(8), everyone, log_alone)
+    before = [members.copy() for members in sets]
+    naive = _naive_scan(case, law, sets, np.random.default_rng(8))
+    return labels, naive, sum(len(then - now) for then, now in zip(before, naive, strict=False))
+
+
+def test_scan_with_far_clusters_draws_what_the_naive_scan_draws() -> None:
+    labels, naive, n_moved = _scan_and_naive_scan(collapsed_scan)
+    assert n_moved > 40
+    _assert_numbered(labels, naive)
+
+
+@pytest.mark.control
+def test_scan_that_leaves_out_clusters_with_weight_draws_other_labels() -> None:
+    labels, naive, _ = _scan_and_naive_scan(scan_without_weights_below(-30.0))
+    with pytest.raises(AssertionError):
+        _assert_numbered(labels, naive)
+
+
+def test_far_clusters_are_left_unfinished_and_near_ones_are_not() -> None:
+    rows, numbers = _triples_apart(np.random.default_rng(3))
+    case, labels = case_of("MvNormal", rows), numbers % 8 * 3 + numbers // 8
+    clusters = _clusters_of(case.prior, case.data, labels, 24)
+    n_unfinished = 0
+    for i in range(len(rows)):
+        own = int(labels[i])
+        _, exact = _predictives(case.prior, case.data, i, clusters, 24, own)
+        _, found = _predictives(case.prior, case.data, i, clusters, 24, own, 20.0)
+        is_far = exact < exact[own] - 20.0
+        np.testing.assert_allclose(found[~is_far], exact[~is_far], rtol=1e-12)
+        assert (found >= exact - 1e-9).all()
+        assert (found[is_far] < exact[own] - 20.0).all()
+        n_unfinished += (found[is_far] > exact[is_far] + 1e-9).sum()
+    assert n_unfinished > 0.1 * 24 * len(rows)
 
 
 @pytest.mark.parametrize(("name", "n_features"), [("Normal", 1), ("MvNormal", 2), ("Poisson", 2)])

@@ -16,7 +16,8 @@ import numpy as np
 
 from pymc_dpsplit.components import base, collapsed
 from pymc_dpsplit.components.mv_normal.family import MvNormalPrior
-from pymc_dpsplit.kernels.cluster_blocks import fill_squared_solves, fill_student
+from pymc_dpsplit.kernels.cluster_blocks import fill_student
+from pymc_dpsplit.kernels.cluster_solves import fill_squared_solves, fill_triangle
 from pymc_dpsplit.kernels.cluster_table import WIDE, place_of
 from pymc_dpsplit.kernels.digits import LEAST_KEPT
 from pymc_dpsplit.kernels.jit import jitted, jitted_inlined_uncounted
@@ -203,12 +204,8 @@ def _tabulate(prior, clusters, p):
     for d in range(n_features):
         table[at + d * WIDE] = cache[3 + d]
         table[at + (n_features + d) * WIDE] = 1.0 / factor[d, d]
-    inverse = at + n_features * WIDE
-    at += 2 * n_features * WIDE
-    for e in range(n_features):
-        for d in range(e + 1, n_features):
-            table[at] = factor[d, e] * table[inverse + d * WIDE]
-            at += WIDE
+    fill_triangle(factor, n_features, table, at + 2 * n_features * WIDE)
+    at += (collapsed.table_height(prior) - 4) * WIDE
     kappa_n = prior.kappa0 + n
     table[at] = cache[0]
     table[at + WIDE] = kappa_n / (kappa_n + 1.0)
@@ -219,7 +216,7 @@ def _tabulate(prior, clusters, p):
 
 
 @base.implements(collapsed.fill_log_predictives, MvNormalPrior, inline=True, uncounted=True)
-def _fill_log_predictives(prior, data, i, clusters, n, own, out):
+def _fill_log_predictives(prior, data, i, clusters, n, own, least, drop, out):
     """Write the log predictives; that given the rest of a cluster is by eq. (4.2).
 
     The determinant lemma gives the determinant without the observation.
@@ -228,7 +225,7 @@ def _fill_log_predictives(prior, data, i, clusters, n, own, out):
     solved, row = part_of(clusters.scratch, 0, d * WIDE), part_of(clusters.scratch, d * WIDE, d)
     for j in range(d):
         row[j] = data[i, j] - prior.shift[j]
-    fill_squared_solves(table, height, row, n, solved, out)
     kappa_n = prior.kappa0 + (clusters.sizes[own] if own >= 0 else 1.0)
     ratio = (kappa_n + 1.0) / (kappa_n - 1.0)
+    fill_squared_solves(table, height, row, n, own, ratio, least, drop, clusters.sizes, solved, out)
     return fill_student(table, height, height - 4, out, n, own, ratio, 1.0, out)

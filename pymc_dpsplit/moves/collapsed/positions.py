@@ -48,6 +48,8 @@ class Positions(NamedTuple):
         Cache of a cluster without observations.
     log_joining : ndarray of float64
         Log prior mass of one observation that joins a cluster, by size; NaN where it is not known.
+    log_largest : float
+        Log prior mass of one observation that joins a cluster of all observations.
     counts : ndarray of int64, shape (2,)
         Number of positions, gaps included, and of clusters.
     clusters : Clusters
@@ -62,6 +64,7 @@ class Positions(NamedTuple):
     one: np.ndarray
     empty: np.ndarray
     log_joining: np.ndarray
+    log_largest: float
     counts: np.ndarray
     clusters: Clusters
 
@@ -90,7 +93,7 @@ def refill(prior, data, labels, cluster, left_out, cache):
 
 
 @jitted
-def _new_positions(prior, capacity, empty, log_joining, counts, norms):
+def _new_positions(prior, capacity, empty, log_joining, log_largest, counts, norms):
     """Allocate room for clusters, all gaps."""
     return Positions(
         np.arange(capacity),
@@ -102,6 +105,7 @@ def _new_positions(prior, capacity, empty, log_joining, counts, norms):
         np.empty(stats_size(prior)),
         empty,
         log_joining,
+        log_largest,
         counts,
         new_clusters(prior, capacity, norms),
     )
@@ -124,16 +128,17 @@ def place_clusters(prior, law, labels, stats):
     -------
     Positions
     """
-    n_clusters, largest = stats.shape[0], first_column_sum(stats)
+    n_clusters, n_obs = stats.shape[0], first_column_sum(stats)
     empty = np.empty(predictive_size(prior))
     fill_predictive(prior, np.zeros(stats_size(prior)), empty)
     positions = _new_positions(
         prior,
         whole_blocks(2 * n_clusters + WIDE),
         empty,
-        new_numbers_of_sizes(largest),
+        new_numbers_of_sizes(n_obs),
+        math.log(joining_mass(law, n_obs)),
         np.full(2, n_clusters),
-        new_numbers_of_sizes(largest),
+        new_numbers_of_sizes(n_obs),
     )
     copy_row(cluster_order(labels, stats), positions.label_of)
     for p in range(n_clusters):
@@ -165,6 +170,7 @@ def with_more_room(prior, positions):
         2 * capacity,
         positions.empty,
         positions.log_joining,
+        positions.log_largest,
         positions.counts,
         old.norms,
     )

@@ -40,6 +40,8 @@ from pymc_dpsplit.moves.strength import move_strength_given
 from pymc_dpsplit.moves.sweep.density import log_prior_predictive_of_rows
 from pymc_dpsplit.moves.target import Target
 
+# A cluster whose log mass is so much less than another's is never chosen: a uniform has 53 bits.
+WITHOUT_WEIGHT = 45.0
 # Sweeps after which everything is computed anew, against rounding.
 SWEEPS_UNTIL_FRESH = 16
 
@@ -62,6 +64,14 @@ def _add_masses_of_several(law, n_joining, positions):
 
 
 @jitted_inlined_uncounted
+def _log_mass_of_joining(law, positions, size, n_joining):
+    """Log prior mass with which some observations together join a cluster."""
+    if n_joining == 1.0:
+        return log_joining_one(law, positions, size)
+    return log_joining_factor(law, size, n_joining)
+
+
+@jitted_inlined_uncounted
 def _draw_position(prior, data, labels, i, law, log_alone, log_open, positions, rng):
     """Draw the position of the cluster that observation i joins; the next one for a new cluster.
 
@@ -73,18 +83,20 @@ def _draw_position(prior, data, labels, i, law, log_alone, log_open, positions, 
     n_others, log_new = clusters.sizes[own] - n_joining, log_alone
     is_alone, log_own = n_others <= 0.0, -math.inf
     shared = -1 if is_alone else own
-    if not fill_log_predictives(prior, data, i, clusters, n, shared, log_density):
+    log_new += log_open[1] if is_alone else log_open[0]
+    if n_joining != 1.0:
+        log_new += log_cluster_factor(law, n_joining)
+    if not is_alone:
+        log_own = _log_mass_of_joining(law, positions, n_others, n_joining)
+    log_most = n_joining * positions.log_largest
+    least, drop = log_new - log_most - WITHOUT_WEIGHT, log_most - log_own + WITHOUT_WEIGHT
+    if not fill_log_predictives(prior, data, i, clusters, n, shared, least, drop, log_density):
         log_density[own] = _density_of_rest(prior, data, labels, i, clusters)
     if n_joining != 1.0:
         _add_masses_of_several(law, n_joining, positions)
-        log_new += log_cluster_factor(law, n_joining)
         if not is_alone:
             of_all = log_joining_factor(law, clusters.sizes[own], n_joining)
-            log_own = log_joining_factor(law, n_others, n_joining) - of_all
-            log_own += positions.log_sizes[own]
-    elif not is_alone:
-        log_own = log_joining_one(law, positions, n_others)
-    log_new += log_open[1] if is_alone else log_open[0]
+            log_own += positions.log_sizes[own] - of_all
     u, weights = rng.random(), positions.weights
     p = choose_position(
         log_density, positions.log_sizes, own, log_own, n, log_new, log_alone, u, weights
