@@ -32,7 +32,8 @@ def _end_of_group(begin, n_features):
 def fill_triangle(factor, n_features, table, at):
     """Write the elements of a Cholesky factor below the diagonal, each over that of its row.
 
-    They follow each other by groups of rows, within a group by columns.
+    They follow each other by groups of rows, within a group by columns.  Before them the table has
+    the inverse diagonal.
 
     Parameters
     ----------
@@ -44,12 +45,12 @@ def fill_triangle(factor, n_features, table, at):
     at : int
         Place of the first element.
     """
-    begin = 0
+    begin, inverse = 0, at - n_features * WIDE
     while begin < n_features:
         end = _end_of_group(begin, n_features)
         for e in range(end - 1):
             for d in range(max(begin, e + 1), end):
-                table[at] = factor[d, e] / factor[d, d]
+                table[at] = factor[d, e] * table[inverse + d * WIDE]
                 at += WIDE
         begin = end
 

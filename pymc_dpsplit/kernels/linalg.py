@@ -169,11 +169,11 @@ def remove_rank_one(lower, x):
         if not squared > 0.0:
             return False
         r = math.sqrt(squared)
-        c = r / lower[j, j]
+        c, inverse = r / lower[j, j], lower[j, j] / r
         s = x[j] / lower[j, j]
         lower[j, j] = r
         for i in range(j + 1, n):
-            lower[i, j] = (lower[i, j] - s * x[i]) / c
+            lower[i, j] = (lower[i, j] - s * x[i]) * inverse
             x[i] = c * x[i] - s * lower[i, j]
     return True
 

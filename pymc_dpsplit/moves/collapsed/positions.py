@@ -136,7 +136,7 @@ def place_clusters(prior, law, labels, stats):
         whole_blocks(2 * n_clusters + WIDE),
         empty,
         new_numbers_of_sizes(n_obs),
-        math.log(joining_mass(law, n_obs)),
+        math.log(joining_mass(law, max(n_obs, 1.0))),
         np.full(2, n_clusters),
         new_numbers_of_sizes(n_obs),
     )
