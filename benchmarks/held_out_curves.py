@@ -94,7 +94,8 @@ def scheduled(
         return present
     published = sampler.SAMPLERS.get(line.kernel)
     settings = None if published is None else published.settings(line.options)
-    return make_schedule(line.kernel, target, state, settings=settings)._replace(n_iterations=1)
+    schedule = make_schedule(line.kernel, target, state, settings=settings, is_settled=False)
+    return schedule._replace(n_iterations=1)
 
 
 def advance(

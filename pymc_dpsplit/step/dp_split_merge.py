@@ -96,7 +96,7 @@ class DPSplitMerge(BlockedStep):
         default is one, as `pm.sample` runs one chain per core; more threads pay off if there are
         more cores than chains, and from about 1e5 observations on.
     attempts : int, optional
-        Split/merge attempts per iteration.  By default as many as cost 15 % of the sweep, at
+        Split/merge attempts per iteration.  By default as many as cost 5 % of the sweep, at
         most 2; less than one on average if a sweep is fast.
     iterations : int, optional
         Iterations per draw, fixed after tuning.  By default as many as cost little beside PyMC,
@@ -382,10 +382,9 @@ class DPSplitMerge(BlockedStep):
         """Schedule of this draw: renewed in the first half of tuning, frozen after the second."""
         kernel = self.kernel
         first_half = self.n_tune - len(self.history)
-        if self.scan_list is None or (
-            self.n_done < first_half and self.n_done % _RESCHEDULE_EVERY == 0
-        ):
-            given = self.options.attempts, self._settings
+        is_renewed = self.n_done % _RESCHEDULE_EVERY == 0 and self.n_done < first_half
+        if self.scan_list is None or is_renewed or 0 < self.n_done == first_half:
+            given = self.options.attempts, self._settings, self.n_done >= first_half
             schedule = make_schedule(kernel, target, state, *given)
             self.n_iterations, self.attempts, self.scan_list = schedule[:3]
             self.least_iterations = schedule.n_iterations

@@ -41,14 +41,16 @@ _EFFECTIVE_DRAWS_PER_TARGET = 10.0
 # that more would gain little per second, and an autocorrelation time estimated too long costs most.
 _MOST_TIMES_OF_COLLAPSED = 4
 # Time for the collapsed scan and for split/merge attempts, as multiples of that of the sweep.
-# After convergence the sweep does most of the mixing; attempts let the chain leave local modes.
 _SCAN_SHARE, _ATTEMPTS_SHARE = 2.0, 0.15
+# After convergence the sweep does most of the mixing, and attempts let the chain leave local modes.
+# Where clusters have many members, fewer of them leave more time for sweeps.
+_SETTLED_ATTEMPTS_SHARE = 0.05
 # The scan is sequential, so its share falls with the number of rows N, as _SCAN_ROWS / N.
 _SCAN_ROWS = 3e4
 _MOST_ATTEMPTS = 2.0
-# Attempts per collapsed sweep.  Births and deaths mix the number of clusters well where a sweep is
-# cheap, so that more attempts cost as much as they gain; they let the chain leave local modes.
-_ATTEMPTS_OF_COLLAPSED = 0.1
+# Attempts per collapsed sweep, which let the chain leave local modes.  One takes as long as a sweep
+# or two, and births and deaths by sweeps mix the number of clusters as well.
+_ATTEMPTS_OF_COLLAPSED = 0.03
 # Share of the expected births that the list covers.  It is repeated as far as its time allows.  A
 # list that takes a third of a cheap scan or less is short: it is made to cover more, and takes at
 # most `_CHEAP_SCAN_SHARE` times the time of the sweep.  Clusters of two or three members
@@ -123,6 +125,7 @@ def make_schedule(
     state: ChainState,
     attempts: int | None = None,
     settings: np.ndarray | None = None,
+    is_settled: bool = True,
 ) -> Schedule:
     """Make a schedule for the present state, with as many iterations as cost little.
 
@@ -134,10 +137,13 @@ def make_schedule(
     state : ChainState
         Taken as typical of the chain.
     attempts : int, optional
-        Split/merge attempts per iteration; by default as many as cost 15 % of the sweep, 2 at most,
-        and those of a sampler of the literature as published.
+        Split/merge attempts per iteration; by default as many as cost 5 % of the sweep, 2 at most,
+        15 % if the chain is not settled, the family not conjugate or clusters have few members, and
+        those of a sampler of the literature as published.
     settings : ndarray of float64, optional
         Values of the options of a sampler of the literature; by default its defaults.
+    is_settled : bool
+        Whether the chain is taken to have reached the posterior.
 
     Returns
     -------
@@ -166,10 +172,10 @@ def make_schedule(
             scan_list = _scan_list(target, state, *(int(each * spent / visit) for each in shares))
     wanted = float(attempts or 0)
     if attempts is None:
-        affordable = (
-            _ATTEMPTS_SHARE * spent / moves_of(target.prior).attempt_cost(target, n_clusters)
-        )
-        wanted = min(_MOST_ATTEMPTS, affordable)
+        moves = moves_of(target.prior)
+        is_easy = is_settled and moves.is_conjugate and window == 0
+        share = _SETTLED_ATTEMPTS_SHARE if is_easy else _ATTEMPTS_SHARE
+        wanted = min(_MOST_ATTEMPTS, share * spent / moves.attempt_cost(target, n_clusters))
     schedule = Schedule(
         1, wanted, scan_list, window=window, regroupings=_regroupings(target, n_clusters, spent)
     )

@@ -392,9 +392,9 @@ def test_kept_labels_agree_with_everything_else(kernel):
 
 # Whether an iteration begins with slices, the rows that collapsed Gibbs visits, and attempts.
 PLANS = {
-    "auto": (False, 30, 0.1),
+    "auto": (False, 30, 0.03),
     "collapsed": (False, 30, 0.0),
-    "collapsed-split-merge": (False, 30, 0.1),
+    "collapsed-split-merge": (False, 30, 0.03),
     "exact": (True, 0, None),
 }
 
@@ -420,7 +420,18 @@ def test_attempts_are_more_frequent_in_early_tuning():
     for _ in range(9):
         point, (stats,) = step.step(point)
         attempts.append(stats["x_attempts"])
-    assert attempts == [1.0] * 3 + [0.1] * 6
+    assert attempts == [1.0] * 3 + [0.03] * 6
+
+
+def test_attempts_after_slices_are_fewer_from_the_second_half_of_tuning_on():
+    step, point = begun(model_of(), 0, kernel="exact")
+    attempts = []
+    for _ in range(step.n_tune + 3):
+        point, (stats,) = step.step(point)
+        attempts.append(stats["x_attempts"])
+    first_half = step.n_tune - step.n_tune // 2
+    assert len(set(attempts[first_half:])) == 1
+    assert 0.0 < attempts[-1] < min(attempts[:first_half])
 
 
 def slow_model():
