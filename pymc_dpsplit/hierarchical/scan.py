@@ -23,7 +23,7 @@ from pymc_dpsplit.moves.collapsed.positions import (
     renumber,
     with_more_room,
 )
-from pymc_dpsplit.moves.collapsed.scan import WITHOUT_WEIGHT, log_densities_alone
+from pymc_dpsplit.moves.collapsed.scan import limits_of_weight, log_densities_alone
 from pymc_dpsplit.moves.partition import gather_stats
 from pymc_dpsplit.moves.partition_law import draw_stick
 
@@ -112,8 +112,7 @@ def _draw_position(target, labels, i, log_alone, positions, shares, rng):
         shares.log_masses[p] = math.log(mass) if is_open else -math.inf
         log_most = max(log_most, shares.log_masses[p])
     log_new = math.log(alpha) + shares.log_rest[0] + log_alone
-    least = log_new - log_most - WITHOUT_WEIGHT
-    drop = log_most - shares.log_masses[own] + WITHOUT_WEIGHT
+    least, drop = limits_of_weight(log_new, shares.log_masses[own], log_most)
     if not fill_log_predictives(prior, data, i, clusters, n, shared, least, drop, log_density):
         log_density[own] = _density_of_rest(prior, data, labels, i, clusters)
     u, weights = rng.random(), positions.weights

@@ -10,7 +10,7 @@ from typing import Any
 from llvmlite import ir
 from numba.core import types
 
-from pymc_dpsplit.kernels.cluster_table import WIDE
+from pymc_dpsplit.kernels.cluster_table import WIDE, times_wide
 from pymc_dpsplit.kernels.digits import LEAST_KEPT
 from pymc_dpsplit.kernels.jit import intrinsic, jitted, jitted_inlined
 from pymc_dpsplit.kernels.lanes import LANES, Lanes, index, written_once
@@ -84,10 +84,6 @@ def fill_student_columns_plainly(table, height, row, n, own, ratios, out):
     return keeps
 
 
-def _times_wide(builder: Any, number: Any) -> Any:
-    return builder.mul(number, index(WIDE))
-
-
 def _write_student(
     builder: Any,
     table: Any,
@@ -103,7 +99,7 @@ def _write_student(
     lanes = Lanes(builder, WIDE)
     least, minus = lanes.variable(lanes.constant(1.0)), lanes.splat(builder.fneg(ratio))
     with lanes.steps(index(0), n, WIDE) as (first, _):
-        at = builder.add(builder.mul(first, height), _times_wide(builder, offset))
+        at = builder.add(builder.mul(first, height), times_wide(builder, offset))
         scaled = builder.fmul(
             lanes.load(table, builder.add(at, index(WIDE))), lanes.load(squared, first)
         )
@@ -130,7 +126,7 @@ def _write_student_columns(
     out: Any,
 ) -> Any:
     lanes = Lanes(builder, WIDE)
-    block, one = _times_wide(builder, d), lanes.constant(1.0)
+    block, one = times_wide(builder, d), lanes.constant(1.0)
     least = lanes.variable(one)
     with lanes.steps(index(0), n, WIDE) as (first, _):
         start = builder.mul(first, height)
@@ -139,7 +135,7 @@ def _write_student_columns(
         c = lanes.load_masked(table, builder.add(constant, index(WIDE)), is_own)
         total = lanes.variable(builder.select(is_own, c, lanes.load(table, constant)))
         with lanes.steps(index(0), d, 1) as (j, _):
-            at = builder.add(start, _times_wide(builder, j))
+            at = builder.add(start, times_wide(builder, j))
             at_scale = builder.add(at, block)
             gap = builder.fsub(lanes.splat(lanes.scalar(row, j)), lanes.load(table, at))
             scaled = builder.fmul(lanes.load(table, at_scale), builder.fmul(gap, gap))

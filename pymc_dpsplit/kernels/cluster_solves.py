@@ -11,7 +11,7 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils, types
 
-from pymc_dpsplit.kernels.cluster_table import WIDE
+from pymc_dpsplit.kernels.cluster_table import WIDE, times_wide
 from pymc_dpsplit.kernels.jit import intrinsic, jitted, jitted_inlined, jitted_inlined_uncounted
 from pymc_dpsplit.kernels.lanes import LANES, Lanes, index, written_once
 
@@ -151,10 +151,6 @@ def fill_squared_solves_plainly(
             limit = max(least, _limit_by_own(table, height, own, squared[own], ratio, drop))
 
 
-def _times_wide(builder: Any, number: Any) -> Any:
-    return builder.mul(number, index(WIDE))
-
-
 class _Block:
     """Code that solves the systems of one block of clusters, a group of rows at a time.
 
@@ -170,7 +166,7 @@ class _Block:
     ) -> None:
         self.lanes, self.builder = Lanes(builder, WIDE), builder
         self.table, self.start, self.row, self.scratch = table, start, row, scratch
-        self.to_inverse = _times_wide(builder, d)
+        self.to_inverse = times_wide(builder, d)
         first = builder.add(start, builder.add(self.to_inverse, self.to_inverse))
         self.at = self.lanes.variable(first)
         self.total = self.lanes.variable(self.lanes.constant(0.0))
@@ -181,19 +177,19 @@ class _Block:
         rows = [builder.add(begin, index(r)) for r in range(n_rows)]
         sums = [lanes.variable(self._scaled_gap(d)) for d in rows]
         with lanes.steps(index(0), begin, 1) as (e, _):
-            solved = lanes.load(self.scratch, _times_wide(builder, e))
+            solved = lanes.load(self.scratch, times_wide(builder, e))
             self._subtract(solved, sums)
         total = builder.load(self.total)
         for r, d in enumerate(rows):
             solved = builder.load(sums[r])
-            lanes.store(solved, self.scratch, _times_wide(builder, d))
+            lanes.store(solved, self.scratch, times_wide(builder, d))
             self._subtract(solved, sums[r + 1 :])
             total = lanes.fma(solved, solved, total)
         builder.store(total, self.total)
 
     def _scaled_gap(self, d: Any) -> Any:
         builder, lanes = self.builder, self.lanes
-        at = builder.add(self.start, _times_wide(builder, d))
+        at = builder.add(self.start, times_wide(builder, d))
         gap = builder.fsub(lanes.splat(lanes.scalar(self.row, d)), lanes.load(self.table, at))
         return builder.fmul(gap, lanes.load(self.table, builder.add(at, self.to_inverse)))
 
@@ -260,7 +256,7 @@ def _write_squared_solves(
     lanes = Lanes(builder, WIDE)
     has_own = builder.icmp_signed(">=", own, index(0))
     head, n_groups = builder.and_(d, index(_GROUP - 1)), builder.udiv(d, index(_GROUP))
-    to_coefficients = _times_wide(builder, builder.sub(height, index(4)))
+    to_coefficients = times_wide(builder, builder.sub(height, index(4)))
     limit = lanes.variable(builder.select(has_own, _NOTHING, least))
     with lanes.steps(index(0), n, WIDE) as (turn, _):
         first = _write_block_of_turn(builder, turn, has_own, own)

@@ -5,7 +5,10 @@ a block of WIDE clusters the same number of all of them is contiguous.  With one
 constant distances LLVM unrolls the loops over a block into vector code.
 """
 
+from typing import Any
+
 from pymc_dpsplit.kernels.jit import jitted, jitted_inlined
+from pymc_dpsplit.kernels.lanes import index
 
 WIDE = 8
 
@@ -20,3 +23,8 @@ def place_of(height, p):
 def whole_blocks(n):
     """Round a number of clusters up to whole blocks."""
     return (n + WIDE - 1) // WIDE * WIDE
+
+
+def times_wide(builder: Any, number: Any) -> Any:
+    """Write the code of number * WIDE, the place of a number of a block."""
+    return builder.mul(number, index(WIDE))

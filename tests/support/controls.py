@@ -211,7 +211,8 @@ def altered(kernel: Any, **changed: Any) -> Any:
 
 def scan_without_weights_below(log_weight: float) -> Any:
     """Return `collapsed_scan` with another difference of log masses from which on none counts."""
-    draw = altered(scan._draw_position, WITHOUT_WEIGHT=log_weight)
+    limits = altered(scan.limits_of_weight, _WITHOUT_WEIGHT=log_weight)
+    draw = altered(scan._draw_position, limits_of_weight=limits)
     visit_some = altered(scan._visit_some, _draw_position=draw)
     return altered(scan.collapsed_scan, _visit=altered(scan._visit, _visit_some=visit_some))
 

@@ -5,9 +5,9 @@ Layout of a cache: log predictive normaliser, n, log of the factor by which remo
 factor of psi_n (D x D), scratch (D).
 
 Layout of the table, per cluster: posterior mean (D); inverse diagonal of the Cholesky factor (D);
-its elements below the diagonal, by columns, each over the diagonal element of its row; then c, f
-and h of the log predictive c - h log(1 + f q), q the squared distance under the factor; and the c
-that the cluster would have with its determinant and one observation less.
+its elements below the diagonal as `fill_triangle` writes them; then c, f and h of the log
+predictive c - h log(1 + f q), q the squared distance under the factor; and the c that the cluster
+would have with its determinant and one observation less.
 """
 
 import math

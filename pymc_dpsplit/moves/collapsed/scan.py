@@ -41,7 +41,7 @@ from pymc_dpsplit.moves.sweep.density import log_prior_predictive_of_rows
 from pymc_dpsplit.moves.target import Target
 
 # A cluster whose log mass is so much less than another's is never chosen: a uniform has 53 bits.
-WITHOUT_WEIGHT = 45.0
+_WITHOUT_WEIGHT = 45.0
 # Sweeps after which everything is computed anew, against rounding.
 SWEEPS_UNTIL_FRESH = 16
 
@@ -61,6 +61,24 @@ def _add_masses_of_several(law, n_joining, positions):
         if sizes[p] > 0.0:
             factor = log_joining_factor(law, sizes[p], n_joining)
             positions.log_density[p] += factor - positions.log_sizes[p]
+
+
+@jitted_inlined_uncounted
+def limits_of_weight(log_new, log_own, log_most):
+    """Log densities from which on a cluster has no weight, see `fill_log_predictives`.
+
+    Parameters
+    ----------
+    log_new : float
+        Log mass of a new cluster.
+    log_own, log_most : float
+        Log prior mass of the own cluster, and the largest that any has.
+
+    Returns
+    -------
+    least, drop : float
+    """
+    return log_new - log_most - _WITHOUT_WEIGHT, log_most - log_own + _WITHOUT_WEIGHT
 
 
 @jitted_inlined_uncounted
@@ -88,8 +106,7 @@ def _draw_position(prior, data, labels, i, law, log_alone, log_open, positions, 
         log_new += log_cluster_factor(law, n_joining)
     if not is_alone:
         log_own = _log_mass_of_joining(law, positions, n_others, n_joining)
-    log_most = n_joining * positions.log_largest
-    least, drop = log_new - log_most - WITHOUT_WEIGHT, log_most - log_own + WITHOUT_WEIGHT
+    least, drop = limits_of_weight(log_new, log_own, n_joining * positions.log_largest)
     if not fill_log_predictives(prior, data, i, clusters, n, shared, least, drop, log_density):
         log_density[own] = _density_of_rest(prior, data, labels, i, clusters)
     if n_joining != 1.0:
