@@ -31,6 +31,7 @@ from pymc_dpsplit.kernels.cluster_choice import choose_position, workspace_size
 from pymc_dpsplit.kernels.cluster_solves import fill_squared_solves, fill_triangle
 from pymc_dpsplit.kernels.cluster_table import WIDE
 from pymc_dpsplit.kernels.jit import jitted
+from pymc_dpsplit.kernels.lines import on_lines, zeros_on_lines
 from pymc_dpsplit.kernels.views import row_of
 
 # Below this share of the determinant that a row leaves, its cluster is computed anew without it.
@@ -78,7 +79,7 @@ class Clusters(NamedTuple):
 @jitted
 def _empty(control, capacity):  # type: ignore[no-untyped-def]
     d = control.mu0.shape[0]
-    table = np.zeros(capacity * control.height)
+    table = zeros_on_lines(capacity * control.height)
     return Clusters(np.zeros(capacity), np.zeros((capacity, d)), np.zeros((capacity, d, d)), table)
 
 
@@ -265,8 +266,8 @@ def _open(n_slots, empty, clusters):  # type: ignore[no-untyped-def]
 def _sweep(control, labels, n_slots, clusters, empty, log_alpha, rng):  # type: ignore[no-untyped-def]
     """Redraw every label; returns the number of slots, some of them empty, and the clusters."""
     d, capacity = control.mu0.shape[0], clusters.size.shape[0]
-    gap, even = np.empty(d * WIDE), np.zeros(capacity)
-    mass, weights = np.empty(capacity), np.empty(workspace_size(capacity))
+    gap, even = on_lines(d * WIDE), zeros_on_lines(capacity)
+    mass, weights = on_lines(capacity), on_lines(workspace_size(capacity))
     for i in range(labels.shape[0]):
         own = labels[i]
         is_alone = clusters.size[own] == 1.0
@@ -292,8 +293,8 @@ def _sweep(control, labels, n_slots, clusters, empty, log_alpha, rng):  # type: 
         if n_slots + 1 >= capacity:
             clusters = _grown(control, clusters)
             capacity = clusters.size.shape[0]
-            mass, even = np.empty(capacity), np.zeros(capacity)
-            weights = np.empty(workspace_size(capacity))
+            mass, even = on_lines(capacity), zeros_on_lines(capacity)
+            weights = on_lines(workspace_size(capacity))
     while clusters.size[n_slots - 1] == 0.0:
         n_slots -= 1
     return n_slots, clusters

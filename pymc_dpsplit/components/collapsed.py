@@ -24,6 +24,7 @@ from pymc_dpsplit.components.base import (
 from pymc_dpsplit.components.dispatch import optional_operation
 from pymc_dpsplit.kernels.cluster_table import WIDE
 from pymc_dpsplit.kernels.jit import jitted, jitted_inlined_uncounted
+from pymc_dpsplit.kernels.lines import on_lines, zeros_on_lines
 from pymc_dpsplit.kernels.rows import copy_row
 from pymc_dpsplit.kernels.views import row_of
 
@@ -98,9 +99,9 @@ def new_clusters(prior, capacity, norms):
     return Clusters(
         np.zeros(capacity),
         np.zeros((capacity, size)),
-        np.zeros(capacity * height),
+        zeros_on_lines(capacity * height),
         np.empty(size),
-        np.empty(WIDE * (height + 1)),
+        on_lines(WIDE * (height + 1)),
         norms,
     )
 

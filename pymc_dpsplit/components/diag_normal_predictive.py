@@ -84,8 +84,9 @@ def _take_in(prior, data, i, cache):
     for d in range(n_features):
         kappa_n = prior.kappa0[d] + n
         gap = data[i, d] - prior.shift[d] - cache[2 + d]
-        cache[2 + n_features + d] += 0.5 * kappa_n / (kappa_n + 1.0) * gap * gap
-        cache[2 + d] += gap / (kappa_n + 1.0)
+        step = gap / (kappa_n + 1.0)
+        cache[2 + n_features + d] += 0.5 * kappa_n * gap * step
+        cache[2 + d] += step
     cache[1] = n + 1.0
 
 
@@ -98,9 +99,10 @@ def _take_out(prior, data, i, cache):
     for d in range(n_features):
         kappa_n = prior.kappa0[d] + n
         gap = data[i, d] - prior.shift[d] - cache[2 + d]
+        step = gap / (kappa_n - 1.0)
         before = cache[2 + n_features + d]
-        after = before - 0.5 * kappa_n / (kappa_n - 1.0) * gap * gap
-        cache[2 + d] -= gap / (kappa_n - 1.0)
+        after = before - 0.5 * kappa_n * gap * step
+        cache[2 + d] -= step
         cache[2 + n_features + d] = after
         kept = min(kept, after / before)
     cache[1] = n - 1.0
@@ -191,8 +193,8 @@ def _tabulate(prior, clusters, p):
     for d in range(n_features):
         kappa_n = prior.kappa0[d] + n
         table[at] = cache[2 + d]
-        scale = cache[2 + n_features + d] * (kappa_n + 1.0) / kappa_n
-        table[at + n_features * WIDE] = 0.5 / scale
+        spread = cache[2 + n_features + d] * (kappa_n + 1.0)
+        table[at + n_features * WIDE] = 0.5 * kappa_n / spread
         table[at + 2 * n_features * WIDE] = prior.a0[d] + 0.5 * (n + 1.0)
         at += WIDE
     at += 2 * n_features * WIDE

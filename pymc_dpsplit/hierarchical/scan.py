@@ -180,7 +180,7 @@ def scan_some_rows(target, labels, stats, weights, log_rest, rng, rows, log_alon
     log_rest : float
     """
     prior, _, law = target.of_rows
-    positions = place_clusters(prior, law, labels, stats)
+    positions = place_clusters(prior, law, labels, stats, False)
     shares = _place_shares(target, positions, labels, weights, log_rest)
     at = _visit_some(target, labels, rng, rows, log_alone, 0, positions, shares)
     while at < rows.shape[0]:

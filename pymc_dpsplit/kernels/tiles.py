@@ -9,10 +9,10 @@ padded with copies of its last row; results for the copies are ignored.
 import numpy as np
 
 from pymc_dpsplit.kernels.jit import jitted, jitted_copied
+from pymc_dpsplit.kernels.lines import on_lines
 from pymc_dpsplit.kernels.transposition import transpose_rows
 
 TILE = 64
-_LINE = 8  # numbers in a cache line
 
 
 @jitted
@@ -72,14 +72,8 @@ def load_dense_tile(x, shift, rows, tile):
 
 @jitted
 def new_scratch(n_rows):
-    """Allocate `n_rows` times TILE numbers, uninitialised.
-
-    The array is aligned to a cache line, so that no vector of a tile crosses two.
-    """
-    size = n_rows * TILE
-    roomy = np.empty(size + _LINE)
-    skipped = -(roomy.ctypes.data // roomy.itemsize) % _LINE
-    return roomy[skipped : skipped + size]
+    """Allocate `n_rows` times TILE numbers on whole cache lines, uninitialised."""
+    return on_lines(n_rows * TILE)
 
 
 @jitted

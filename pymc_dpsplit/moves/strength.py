@@ -34,9 +34,12 @@ class StrengthPrior(NamedTuple):
     present: np.ndarray
 
 
+_FIXED = StrengthPrior(0, np.empty(0), np.zeros(2))
+
+
 def fixed_strength() -> StrengthPrior:
-    """Return the record of a strength that kernels do not move."""
-    return StrengthPrior(0, np.empty(0), np.zeros(2))
+    """Return the record of a strength that kernels do not move, always the same one."""
+    return _FIXED
 
 
 @jitted

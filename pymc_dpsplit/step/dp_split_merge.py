@@ -399,7 +399,7 @@ class DPSplitMerge(BlockedStep):
             self.window,
             self.regroupings,
         )
-        if self.options.iterations is None:
+        if self.options.iterations is None and self.n_done <= self.n_tune:
             known = target, state, self.history, self.n_tune, self.n_done
             schedule, self.history = review(schedule, self.least_iterations, kernel, *known)
             self.n_iterations = schedule.n_iterations

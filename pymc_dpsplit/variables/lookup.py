@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -101,12 +102,13 @@ class MixtureVariables:
         """Return whether the mixture is declared with a finite number of components."""
         return bool(self.measure["weights"].owner.op.is_finite)
 
-    @property
+    # Those that every draw reads are found once.
+    @cached_property
     def items(self) -> Items:
         """Return the form of the observations that kernels read: rows, or groups of rows."""
         return Items(self.component, self.rv.owner.op.shared)
 
-    @property
+    @cached_property
     def max_clusters(self) -> int:
         """Return the number of rows L recorded per draw."""
         return int(self.measure["weights"].type.shape[0])

@@ -11,7 +11,7 @@ import pytest
 from pymc_dpsplit import MvNormal
 from pymc_dpsplit.moves.collapsed.scan import collapsed_sweep
 from tests.exact.test_one_step_invariance import p_value_of
-from tests.support.controls import altered, scan_without_weights_below
+from tests.support.controls import scan_without_weights_below
 from tests.support.moves import Move, sweep
 from tests.support.statistics import LEVEL
 
@@ -29,5 +29,5 @@ def test_sweep_is_invariant(rng: np.random.Generator) -> None:
 
 @pytest.mark.control
 def test_sweep_that_leaves_out_clusters_with_weight_is_caught(rng: np.random.Generator) -> None:
-    broken = altered(collapsed_sweep, collapsed_scan=scan_without_weights_below(-30.0))
+    broken = scan_without_weights_below(-30.0, collapsed_sweep)
     assert _p_value(sweep(broken), rng) < LEVEL

@@ -209,12 +209,15 @@ def altered(kernel: Any, **changed: Any) -> Any:
     return numba.njit(FunctionType(honest.__code__, {**honest.__globals__, **changed}))
 
 
-def scan_without_weights_below(log_weight: float) -> Any:
-    """Return `collapsed_scan` with another difference of log masses from which on none counts."""
+def scan_without_weights_below(log_weight: float, kernel: Any = scan.collapsed_scan) -> Any:
+    """Return a kernel that visits, with another difference of log masses from which on none counts.
+
+    The kernel is `collapsed_scan` or `collapsed_sweep`.
+    """
     limits = altered(scan.limits_of_weight, _WITHOUT_WEIGHT=log_weight)
     draw = altered(scan._draw_position, limits_of_weight=limits)
     visit_some = altered(scan._visit_some, _draw_position=draw)
-    return altered(scan.collapsed_scan, _visit=altered(scan._visit, _visit_some=visit_some))
+    return altered(kernel, _visit=altered(scan._visit, _visit_some=visit_some))
 
 
 @numba.njit

@@ -30,6 +30,7 @@ from pymc_dpsplit.moves.collapsed.positions import refill
 from pymc_dpsplit.moves.collapsed.scan import (
     SWEEPS_UNTIL_FRESH,
     collapsed_scan,
+    collapsed_sweep,
     log_densities_alone,
     successive_rows,
 )
@@ -384,6 +385,11 @@ def test_scan_has_room_for_many_clusters(name: str, rng: np.random.Generator) ->
     stats = gather_stats(case.prior, case.data, labels, 1)
     log_alone = log_densities_alone(case.prior, case.data, everyone)
     stats = collapsed_scan(target, labels, stats, rng, everyone, log_alone)
+    assert len(stats) > 40
+    np.testing.assert_array_equal(np.bincount(labels), stats[:, 0])
+    labels[:] = 0
+    stats = gather_stats(case.prior, case.data, labels, 1)
+    stats = collapsed_sweep(target, labels, stats, rng)
     assert len(stats) > 40
     np.testing.assert_array_equal(np.bincount(labels), stats[:, 0])
 

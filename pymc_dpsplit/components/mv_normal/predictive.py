@@ -94,11 +94,11 @@ def _take_in(prior, data, i, cache):
 
 
 @jitted_inlined_uncounted
-def _take_out(prior, data, i, cache):
+def _take_out(prior, data, i, cache, before):
     """Downdate mean and factor of psi_n by a rank-one matrix, O(D^2); Das (2014), eq. 16.
 
-    Returns the sum of the logarithms of the diagonal of the factor, NaN if it must be computed
-    anew.
+    `before` is the sum of the logarithms of the diagonal of the factor as it is.  Returns that
+    of the new factor, NaN if it must be computed anew.
     """
     n_features = data.shape[1]
     kappa_n = prior.kappa0 + cache[1]
@@ -110,7 +110,6 @@ def _take_out(prior, data, i, cache):
         gap[d] = scale * difference
     cache[1] -= 1.0
     factor = square_of(cache, 3 + n_features, n_features)
-    before = log_diagonal_sum(factor)
     if not remove_rank_one(factor, gap):
         return math.nan
     log_diagonal = log_diagonal_sum(factor)
@@ -127,7 +126,9 @@ def _cache_add(prior, data, i, cache):
 
 @base.implements(base.predictive_remove, MvNormalPrior, uncounted=True)
 def _cache_remove(prior, data, i, cache):
-    log_diagonal = _take_out(prior, data, i, cache)
+    n_features = data.shape[1]
+    before = log_diagonal_sum(square_of(cache, 3 + n_features, n_features))
+    log_diagonal = _take_out(prior, data, i, cache, before)
     if math.isnan(log_diagonal):
         return False
     cache[0] = collapsed.log_norm_of_size(prior, cache[1]) - log_diagonal
@@ -188,7 +189,8 @@ def _add_to_cluster(prior, data, i, clusters, p):
 @base.implements(collapsed.remove_from_cluster, MvNormalPrior, inline=True, uncounted=True)
 def _remove_from_cluster(prior, data, i, clusters, p):
     cache = row_of(clusters.caches, p)
-    log_diagonal = _take_out(prior, data, i, cache)
+    before = collapsed.kept_norm_of_size(prior, clusters, cache[1]) - cache[0]
+    log_diagonal = _take_out(prior, data, i, cache, before)
     if math.isnan(log_diagonal):
         return False
     cache[0] = collapsed.kept_norm_of_size(prior, clusters, cache[1]) - log_diagonal

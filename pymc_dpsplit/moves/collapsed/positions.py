@@ -22,6 +22,7 @@ from pymc_dpsplit.components.multiplicity import multiplicity
 from pymc_dpsplit.kernels.cluster_choice import workspace_size
 from pymc_dpsplit.kernels.cluster_table import WIDE, whole_blocks
 from pymc_dpsplit.kernels.jit import jitted, jitted_inlined_uncounted, jitted_uncounted
+from pymc_dpsplit.kernels.lines import on_lines, zeros_on_lines
 from pymc_dpsplit.kernels.rows import copy_row, copy_rows, first_column_sum
 from pymc_dpsplit.kernels.views import row_of
 from pymc_dpsplit.moves.cluster_order import cluster_order
@@ -37,7 +38,7 @@ class Positions(NamedTuple):
     position_of : ndarray of int64, shape (capacity,)
         Label of the observations of each position, and the reverse.
     totals : ndarray of float64, shape (capacity, S)
-        Sufficient statistics.
+        Sufficient statistics; shape (0, S) where they are not followed.
     log_sizes : ndarray of float64, shape (capacity,)
         Log prior masses of one observation that joins; -inf in a gap and 0 after the last position.
     log_density : ndarray of float64, shape (capacity,)
@@ -93,15 +94,15 @@ def refill(prior, data, labels, cluster, left_out, cache):
 
 
 @jitted
-def _new_positions(prior, capacity, empty, log_joining, log_largest, counts, norms):
-    """Allocate room for clusters, all gaps."""
+def _new_positions(prior, capacity, follows, empty, log_joining, log_largest, counts, norms):
+    """Allocate room for clusters, all gaps, and for their totals if it `follows` these."""
     return Positions(
         np.arange(capacity),
         np.arange(capacity),
-        np.zeros((capacity, stats_size(prior))),
-        np.zeros(capacity),
-        np.empty(capacity),
-        np.empty(workspace_size(capacity)),
+        np.zeros((capacity if follows else 0, stats_size(prior))),
+        zeros_on_lines(capacity),
+        on_lines(capacity),
+        on_lines(workspace_size(capacity)),
         np.empty(stats_size(prior)),
         empty,
         log_joining,
@@ -112,7 +113,7 @@ def _new_positions(prior, capacity, empty, log_joining, log_largest, counts, nor
 
 
 @jitted
-def place_clusters(prior, law, labels, stats):
+def place_clusters(prior, law, labels, stats, follows_totals):
     """Place the clusters in an order that depends on the partition alone.
 
     Then neither the draws nor the new numbers of clusters depend on the old numbers.
@@ -123,6 +124,8 @@ def place_clusters(prior, law, labels, stats):
     law : PartitionLaw
     labels : ndarray of int32, shape (N,)
     stats : ndarray of float64, shape (K, S)
+    follows_totals : bool
+        Whether moves change the sufficient statistics, see `kept_totals`.
 
     Returns
     -------
@@ -134,6 +137,7 @@ def place_clusters(prior, law, labels, stats):
     positions = _new_positions(
         prior,
         whole_blocks(2 * n_clusters + WIDE),
+        follows_totals,
         empty,
         new_numbers_of_sizes(n_obs),
         math.log(joining_mass(law, max(n_obs, 1.0))),
@@ -144,7 +148,8 @@ def place_clusters(prior, law, labels, stats):
     for p in range(n_clusters):
         k = positions.label_of[p]
         positions.position_of[k] = p
-        copy_row(stats[k], positions.totals[p])
+        if follows_totals:
+            copy_row(stats[k], positions.totals[p])
         positions.clusters.sizes[p] = stats[k, 0]
         fill_predictive(prior, stats[k], positions.clusters.caches[p])
         settle(prior, law, positions, p)
@@ -168,6 +173,7 @@ def with_more_room(prior, positions):
     longer = _new_positions(
         prior,
         2 * capacity,
+        positions.totals.shape[0] > 0,
         positions.empty,
         positions.log_joining,
         positions.log_largest,
@@ -201,8 +207,9 @@ def open_position(positions):
     while p < counts[0] and sizes[p] > 0.0:
         p += 1
     copy_row(positions.empty, row_of(positions.clusters.caches, p))
-    for j in range(positions.totals.shape[1]):
-        positions.totals[p, j] = 0.0
+    if positions.totals.shape[0] > 0:
+        for j in range(positions.totals.shape[1]):
+            positions.totals[p, j] = 0.0
     counts[0] = max(counts[0], p + 1)
     counts[1] += 1
     return p
@@ -251,6 +258,18 @@ def settle(prior, law, positions, p):
 
 
 @jitted_inlined_uncounted
+def _move_in_totals(prior, data, i, positions, origin, goal):
+    """Move observation i from the sufficient statistics of `origin` to those of `goal`."""
+    totals, one = positions.totals, positions.one
+    for j in range(one.shape[0]):
+        one[j] = 0.0
+    add_row(prior, data, i, one)
+    for j in range(one.shape[0]):
+        totals[goal, j] += one[j]
+        totals[origin, j] -= one[j]
+
+
+@jitted_inlined_uncounted
 def move_between(prior, data, labels, i, law, positions, origin, goal):
     """Move observation i from position `origin` to position `goal`.
 
@@ -266,15 +285,10 @@ def move_between(prior, data, labels, i, law, positions, origin, goal):
     origin, goal : int
         A goal without observations is one from `open_position`.
     """
-    clusters, totals, one = positions.clusters, positions.totals, positions.one
-    n_moving = multiplicity(prior, data, i)
+    clusters, n_moving = positions.clusters, multiplicity(prior, data, i)
     labels[i] = positions.label_of[goal]
-    for j in range(one.shape[0]):
-        one[j] = 0.0
-    add_row(prior, data, i, one)
-    for j in range(one.shape[0]):
-        totals[goal, j] += one[j]
-        totals[origin, j] -= one[j]
+    if positions.totals.shape[0] > 0:
+        _move_in_totals(prior, data, i, positions, origin, goal)
     add_to_cluster(prior, data, i, clusters, goal)
     clusters.sizes[goal] += n_moving
     settle(prior, law, positions, goal)
@@ -285,6 +299,27 @@ def move_between(prior, data, labels, i, law, positions, origin, goal):
         cache = row_of(clusters.caches, origin)
         refill(prior, data, labels, positions.label_of[origin], -1, cache)
     settle(prior, law, positions, origin)
+
+
+@jitted
+def kept_totals(positions):
+    """Sufficient statistics of the clusters, in the order of positions.
+
+    Parameters
+    ----------
+    positions : Positions
+        From `place_clusters` with `follows_totals`.
+
+    Returns
+    -------
+    ndarray of float64, shape (K, S)
+    """
+    kept, at = np.empty((positions.counts[1], positions.totals.shape[1])), 0
+    for p in range(positions.counts[0]):
+        if positions.clusters.sizes[p] > 0.0:
+            copy_row(positions.totals[p], kept[at])
+            at += 1
+    return kept
 
 
 @jitted
@@ -299,21 +334,19 @@ def renumber(labels, positions):
 
     Returns
     -------
-    ndarray of float64, shape (K, S)
-        Sufficient statistics.
+    int
+        Number of clusters K.
     """
     sizes, label_of = positions.clusters.sizes, positions.label_of
     number_of = np.empty(label_of.shape[0], np.int32)
-    kept = np.empty((positions.counts[1], positions.totals.shape[1]))
     at, moved = 0, False
     for p in range(positions.counts[0]):
         if sizes[p] > 0.0:
             number_of[label_of[p]] = at
-            copy_row(positions.totals[p], kept[at])
             moved = moved or label_of[p] != at
             at += 1
     if moved:
         for i in range(labels.shape[0]):
             if labels[i] >= 0:
                 labels[i] = number_of[labels[i]]
-    return kept
+    return at

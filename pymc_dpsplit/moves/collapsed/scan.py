@@ -22,6 +22,7 @@ from pymc_dpsplit.kernels.jit import (
 )
 from pymc_dpsplit.kernels.rows import first_column_sum
 from pymc_dpsplit.moves.collapsed.positions import (
+    kept_totals,
     log_joining_one,
     move_between,
     open_position,
@@ -182,9 +183,10 @@ def collapsed_scan(target, labels, stats, rng, rows, log_alone):
     ndarray of float64, shape (K', S)
         Sufficient statistics.
     """
-    positions = place_clusters(target.prior, target.law, labels, stats)
+    positions = place_clusters(target.prior, target.law, labels, stats, True)
     positions = _visit(target, labels, rng, rows, log_alone, positions)
-    return renumber(labels, positions)
+    renumber(labels, positions)
+    return kept_totals(positions)
 
 
 @jitted
@@ -271,12 +273,12 @@ def linked_sweeps(target, labels, stats, rng, rows, log_alone, n_sweeps, strengt
     """
     prior, data, law = target
     n_obs = first_column_sum(stats)
-    positions = place_clusters(prior, law, labels, stats)
+    positions = place_clusters(prior, law, labels, stats, False)
     for _ in range(n_sweeps):
         now = Target(prior, data, law)
         positions = _visit(now, labels, rng, rows, log_alone, positions)
         law = move_strength_given(strength, law, positions.counts[1], n_obs, rng)
-    n_clusters = renumber(labels, positions).shape[0]
+    n_clusters = renumber(labels, positions)
     return gather_stats(prior, data, labels, n_clusters), Target(prior, data, law)
 
 
@@ -295,7 +297,9 @@ def collapsed_sweep(target, labels, stats, rng):
     -------
     ndarray of float64, shape (K', S)
     """
+    prior, data, law = target
     everyone = np.arange(labels.shape[0])
-    log_alone = log_densities_alone(target.prior, target.data, everyone)
-    stats = collapsed_scan(target, labels, stats, rng, everyone, log_alone)
-    return gather_stats(target.prior, target.data, labels, stats.shape[0])
+    log_alone = log_densities_alone(prior, data, everyone)
+    positions = place_clusters(prior, law, labels, stats, False)
+    positions = _visit(target, labels, rng, everyone, log_alone, positions)
+    return gather_stats(prior, data, labels, renumber(labels, positions))
