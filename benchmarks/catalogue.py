@@ -59,8 +59,8 @@ SUBJECTS = {
     "start_up": Subject(
         "Starting up",
         "Old Faithful with a sampled concentration, in a process of its own: from the start of the "
-        "process to the first draw, and what compiling every kernel costs when none is cached. Then "
-        "a whole `pm.sample` by default, four chains on one core, of two data sets.",
+        "process to the first draw, and what compiling every kernel costs when none is cached. "
+        "Then a whole `pm.sample` by default, four chains on one core, of two data sets.",
     ),
     "large_n": Subject(
         "Many observations",
