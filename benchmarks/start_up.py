@@ -103,7 +103,7 @@ def _to_a_result(cache: str, data: str) -> Row:
 
 
 def run() -> Iterator[Row]:
-    """The warm start, then the cold compile."""
+    """The warm start, the cold compile, and whole runs."""
     with tempfile.TemporaryDirectory() as cache:
         _, _, cold = _process(cache)
         warm = np.median([_process(cache) for _ in range(_WARM_RUNS)], axis=0)

@@ -14,6 +14,7 @@ import numpy as np
 
 from pymc_dpsplit.components import base, collapsed, optional
 from pymc_dpsplit.kernels.jit import jitted
+from pymc_dpsplit.kernels.lines import zeros_on_lines
 from pymc_dpsplit.kernels.random import draw_log_gamma
 from pymc_dpsplit.kernels.sparse_sums import WIDTH, fill_sums, sum_entries
 from pymc_dpsplit.kernels.special import FEW, log_rising, log_rising_over
@@ -111,11 +112,7 @@ def _find_table(prior, params):
     n_atoms, n_columns = params.shape[0], prior.a0.shape[0]
     n_blocks = (n_atoms + WIDTH - 1) // WIDTH
     constants = np.zeros(n_blocks * WIDTH)
-    # Aligned to cache lines.
-    n_numbers = n_blocks * n_columns * WIDTH
-    roomy = new_scratch((n_numbers + TILE - 1) // TILE)
-    roomy[:] = 0.0
-    logs = roomy[:n_numbers].reshape(n_blocks, n_columns, WIDTH)
+    logs = zeros_on_lines(n_blocks * n_columns * WIDTH).reshape(n_blocks, n_columns, WIDTH)
     for k in range(n_atoms):
         constants[k] = params[k, 0]
         block, a = logs[k // WIDTH], k % WIDTH

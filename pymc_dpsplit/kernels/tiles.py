@@ -9,7 +9,7 @@ padded with copies of its last row; results for the copies are ignored.
 import numpy as np
 
 from pymc_dpsplit.kernels.jit import jitted, jitted_copied
-from pymc_dpsplit.kernels.lines import on_lines
+from pymc_dpsplit.kernels.lines import on_lines, zeros_on_lines
 from pymc_dpsplit.kernels.transposition import transpose_rows
 
 TILE = 64
@@ -79,9 +79,7 @@ def new_scratch(n_rows):
 @jitted
 def new_tile(n_features):
     """Allocate a zeroed tile of `n_features` features."""
-    tile = new_scratch(n_features)
-    tile[:] = 0.0
-    return tile
+    return zeros_on_lines(n_features * TILE)
 
 
 @jitted

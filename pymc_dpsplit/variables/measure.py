@@ -119,10 +119,8 @@ def pad_rows(values: np.ndarray, shape: tuple[int, ...], fill: float) -> np.ndar
     ndarray of float64
     """
     padded = _filled(shape, fill).copy()
-    if len(values) <= shape[0]:
-        padded[: len(values)] = values
-    else:
-        padded[:] = values[: shape[0]]
+    n_kept = min(values.shape[0], shape[0])
+    padded[:n_kept] = values[:n_kept]
     return padded
 
 
