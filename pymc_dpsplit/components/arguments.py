@@ -307,9 +307,9 @@ def refuse_shape(shape: tuple[int, ...], row_ndim: int) -> None:
     """Refuse the shape of observations that are empty, or of other than ``row_ndim + 1`` axes."""
     if len(shape) != row_ndim + 1:
         wanted = "(N,)" if row_ndim == 0 else "(N, D)"
-        remedy = "reshape the data or use MvNormal or DiagNormal"
+        remedy = "give one number for each row, as observed[:, 0], or use one for several features"
         if row_ndim:
-            remedy = "give observed[:, None] for a single feature, or use Normal"
+            remedy = "give observed[:, None] for a single feature, observed[None] for a single row"
         raise ValueError(
             f"observed has shape {shape}, but this component takes shape {wanted}; {remedy}."
         )

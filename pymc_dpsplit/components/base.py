@@ -118,6 +118,31 @@ def add_groups(prior, data, members, bounds, stats):
 
 
 @optional_operation
+def add_labelled(prior, data, labels, start, stop, stats):
+    """Add a range of observations to the statistics of their clusters, or return False.
+
+    It is for statistics so few that observations need not be sorted by cluster, as `add_groups`
+    requires.  The default adds nothing and returns False.
+
+    Parameters
+    ----------
+    prior : NamedTuple
+    data : ndarray of float64 or float32, shape (N, D), or as `ComponentFamily.arranged` returns it
+    labels : ndarray of int32, shape (N,)
+    start, stop : int
+        The observations start .. stop - 1.
+    stats : ndarray of float64, shape (K, S)
+        Updated.
+
+    Returns
+    -------
+    bool
+        Whether the observations were added.
+    """
+    return False
+
+
+@optional_operation
 def find_bounds(prior, params, n_clusters):
     """Compute cheap upper bounds on the log densities, or None if the family has none.
 

@@ -2,7 +2,7 @@
 
 Per column, p ~ Beta(a0, b0) and x ~ Bernoulli(p), see docs/method.md, eq. (7.11)-(7.12).
 
-`column_functions` generates the kernels; counts of ones are exact in float64.
+`column_kernels` generates the kernels; counts of ones are exact in float64.
 """
 
 from collections.abc import Mapping
@@ -19,6 +19,7 @@ from pymc_dpsplit.components.beta_probability import (
     implement_beta_probability,
     natural_of,
 )
+from pymc_dpsplit.components.column_kernels import implement_by_column
 from pymc_dpsplit.components.component_family import Values
 from pymc_dpsplit.components.dispatch import implements
 from pymc_dpsplit.components.hyperparameters import A0_B0, Requirements
@@ -127,4 +128,4 @@ def _finish_predictive(prior, d, n, t, log_odds, x):
 
 
 implement_beta_probability(BernoulliPrior)
-columns.implement_by_column(BernoulliPrior)
+implement_by_column(BernoulliPrior)

@@ -1,6 +1,6 @@
 """Binomial clusters of numbers of successes: p ~ Beta(a0, b0), x ~ Binomial(n, p), n known.
 
-See docs/method.md, eq. (7.15)-(7.16).  `column_functions` generates the kernels.
+See docs/method.md, eq. (7.15)-(7.16).  `column_kernels` generates the kernels.
 """
 
 from collections.abc import Mapping
@@ -18,6 +18,7 @@ from pymc_dpsplit.components.beta_probability import (
     implement_beta_probability,
     natural_of,
 )
+from pymc_dpsplit.components.column_kernels import implement_by_column
 from pymc_dpsplit.components.component_family import Values
 from pymc_dpsplit.components.dispatch import implements
 from pymc_dpsplit.components.graph_functions import log_gamma
@@ -127,4 +128,4 @@ def _natural_of(prior, d, log_p, log_q):
 
 
 implement_beta_probability(BinomialPrior)
-columns.implement_by_column(BinomialPrior, keeps_log_measure=True)
+implement_by_column(BinomialPrior, keeps_log_measure=True)

@@ -39,6 +39,7 @@ from pymc_dpsplit.kernels.special import (
     log_sum_of_two,
 )
 from pymc_dpsplit.kernels.tiles import TILE
+from pymc_dpsplit.kernels.views import part_of, row_of
 
 _TINY = np.finfo(np.float64).tiny
 # Larger codes are refused as implausible: each cluster stores a table of size D times C.
@@ -280,6 +281,18 @@ def _add_row(prior, data, i, stats):
     stats[0] += 1.0
     for d in range(data.shape[1]):
         stats[1 + d * prior.a0.shape[1] + np.int64(data[i, d])] += 1.0
+
+
+@base.implements(base.add_groups, CategoricalPrior)
+def _add_groups(prior, data, members, bounds, stats):
+    n_features, n_categories = prior.a0.shape
+    for k in range(stats.shape[0]):
+        cluster = row_of(stats, k)
+        cluster[0] += bounds[k + 1] - bounds[k]
+        for d in range(n_features):
+            counts = part_of(cluster, 1 + d * n_categories, n_categories)
+            for j in range(bounds[k], bounds[k + 1]):
+                counts[np.int64(data[members[j], d])] += 1.0
 
 
 @base.implements(base.log_marginal, CategoricalPrior)

@@ -33,8 +33,9 @@ from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.overrelaxation import overrelax_log_gamma, overrelax_normal
 from pymc_dpsplit.kernels.random import draw_log_gamma
 from pymc_dpsplit.kernels.special import positive_exp
+from pymc_dpsplit.kernels.squares import add_groups_of_squares, add_scalars_by_label
 from pymc_dpsplit.kernels.tiles import load_dense_tile
-from pymc_dpsplit.kernels.views import part_of, row_of
+from pymc_dpsplit.kernels.views import part_of
 
 _LOG_2PI = math.log(2.0 * math.pi)
 
@@ -280,20 +281,14 @@ def _add_row(prior, data, i, stats):
 
 @base.implements(base.add_groups, DiagNormalPrior)
 def _add_groups(prior, data, members, bounds, stats):
-    """Sum scalars in registers; for vectors, `add_row` is vectorised over features already."""
-    for k in range(stats.shape[0]):
-        if data.shape[1] == 1:
-            total, squares = 0.0, 0.0
-            for j in range(bounds[k], bounds[k + 1]):
-                x = data[members[j], 0] - prior.shift[0]
-                total += x
-                squares += x * x
-            stats[k, 0] += bounds[k + 1] - bounds[k]
-            stats[k, 1] += total
-            stats[k, 2] += squares
-        else:
-            for j in range(bounds[k], bounds[k + 1]):
-                base.add_row(prior, data, members[j], row_of(stats, k))
+    add_groups_of_squares(data, prior.shift, members, bounds, stats)
+
+
+@base.implements(base.add_labelled, DiagNormalPrior)
+def _add_labelled(prior, data, labels, start, stop, stats):
+    if data.shape[1] == 1:
+        add_scalars_by_label(data, prior.shift[0], labels, start, stop, stats)
+    return data.shape[1] == 1
 
 
 @base.implements(base.log_marginal, DiagNormalPrior)

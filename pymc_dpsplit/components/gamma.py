@@ -3,7 +3,7 @@
 Per column, rate ~ Gamma(shape a0, rate b0) and x ~ Gamma(shape, rate); see Fink (1997), "A
 compendium of conjugate priors", section 2.2.2, and docs/method.md, eq. (7.34)-(7.35).
 
-`column_functions` and `gamma_rate` generate the kernels.
+`column_kernels` and `gamma_rate` generate the kernels.
 """
 
 import math
@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_dpsplit.components import column_functions as columns
+from pymc_dpsplit.components.column_kernels import implement_by_column
 from pymc_dpsplit.components.component_family import Values
 from pymc_dpsplit.components.dispatch import implements
 from pymc_dpsplit.components.gamma_rate import KnownShape, implement_gamma_rate
@@ -118,4 +119,4 @@ def _sum_log_measures(prior, d, n, s):
 
 
 implement_gamma_rate(GammaPrior)
-columns.implement_by_column(GammaPrior)
+implement_by_column(GammaPrior)

@@ -2,7 +2,7 @@
 
 Per column, scale ~ Gamma(shape a0, rate b0) and x ~ InvGamma(shape, scale), so that 1 / x has a
 gamma distribution; see Fink (1997), "A compendium of conjugate priors", section 2.2.2, and
-docs/method.md, eq. (7.36).  `column_functions` and `gamma_rate` generate the kernels.
+docs/method.md, eq. (7.36).  `column_kernels` and `gamma_rate` generate the kernels.
 """
 
 import math
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_dpsplit.components import column_functions as columns
+from pymc_dpsplit.components.column_kernels import implement_by_column
 from pymc_dpsplit.components.component_family import Values
 from pymc_dpsplit.components.dispatch import implements
 from pymc_dpsplit.components.gamma_rate import KnownShape, implement_gamma_rate
@@ -112,4 +113,4 @@ def _sum_log_measures(prior, d, n, s):
 
 
 implement_gamma_rate(InverseGammaPrior)
-columns.implement_by_column(InverseGammaPrior)
+implement_by_column(InverseGammaPrior)

@@ -1,7 +1,7 @@
 """Negative binomial clusters of counts: p ~ Beta(a0, b0), x ~ NegativeBinomial(r, p), r known.
 
 See Fink (1997), "A compendium of conjugate priors", section 1.3, and docs/method.md, eq.
-(7.13)-(7.14).  `column_functions` generates the kernels.
+(7.13)-(7.14).  `column_kernels` generates the kernels.
 """
 
 from collections.abc import Mapping
@@ -17,6 +17,7 @@ from pymc_dpsplit.components.beta_probability import (
     implement_beta_probability,
     natural_of,
 )
+from pymc_dpsplit.components.column_kernels import implement_by_column
 from pymc_dpsplit.components.component_family import Values
 from pymc_dpsplit.components.dispatch import implements
 from pymc_dpsplit.components.graph_functions import log_gamma
@@ -127,4 +128,4 @@ def _natural_of(prior, d, log_p, log_q):
 
 
 implement_beta_probability(NegativeBinomialPrior)
-columns.implement_by_column(NegativeBinomialPrior, keeps_log_measure=True)
+implement_by_column(NegativeBinomialPrior, keeps_log_measure=True)

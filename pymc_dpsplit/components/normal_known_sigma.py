@@ -23,6 +23,7 @@ from pymc_dpsplit.data.blocks import moments_of
 from pymc_dpsplit.kernels.diagonal import fill_log_independent
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.overrelaxation import overrelax_normal
+from pymc_dpsplit.kernels.squares import add_groups_of_squares, add_scalars_by_label
 from pymc_dpsplit.kernels.tiles import load_dense_tile
 from pymc_dpsplit.kernels.views import part_of
 
@@ -218,16 +219,13 @@ def _add_row(prior, data, i, stats):
 
 @base.implements(base.add_groups, NormalKnownSigmaPrior)
 def _add_groups(prior, data, members, bounds, stats):
-    """Sum in registers."""
-    for k in range(stats.shape[0]):
-        total, squares = 0.0, 0.0
-        for j in range(bounds[k], bounds[k + 1]):
-            x = data[members[j], 0] - prior.shift[0]
-            total += x
-            squares += x * x
-        stats[k, 0] += bounds[k + 1] - bounds[k]
-        stats[k, 1] += total
-        stats[k, 2] += squares
+    add_groups_of_squares(data, prior.shift, members, bounds, stats)
+
+
+@base.implements(base.add_labelled, NormalKnownSigmaPrior)
+def _add_labelled(prior, data, labels, start, stop, stats):
+    add_scalars_by_label(data, prior.shift[0], labels, start, stop, stats)
+    return True
 
 
 @base.implements(base.log_marginal, NormalKnownSigmaPrior)

@@ -18,7 +18,10 @@ import numpy as np
 from pymc_dpsplit.components import base, collapsed
 from pymc_dpsplit.components.dispatch import operation
 from pymc_dpsplit.kernels.tiles import TILE
-from pymc_dpsplit.kernels.views import columns_of, part_of
+from pymc_dpsplit.kernels.views import columns_of, part_of, row_of
+
+# Sums of all clusters per row, above which adding them up takes longer than adding rows one by one.
+_MOST_SUMS_PER_ROW = 16
 
 
 class PairPrior(NamedTuple):
@@ -67,7 +70,7 @@ def _cache_size(prior):
     return base.predictive_size(prior.first) + base.predictive_size(prior.other)
 
 
-@base.implements(base.load_tile, PairPrior)
+@base.implements(base.load_tile, PairPrior, uncounted=True)
 def _load_tile(prior, data, rows, tile):
     size_first, size_other = base.tile_size(prior.first) * TILE, base.tile_size(prior.other) * TILE
     tile_first, tile_other = part_of(tile, 0, size_first), part_of(tile, size_first, size_other)
@@ -75,7 +78,7 @@ def _load_tile(prior, data, rows, tile):
     base.load_tile(prior.other, other_rows(prior, data), rows, tile_other)
 
 
-@base.implements(base.fill_log_density, PairPrior)
+@base.implements(base.fill_log_density, PairPrior, inline=True, uncounted=True)
 def _fill_log_density(prior, tile, params, out, scratch):
     size_first, size_other = base.tile_size(prior.first) * TILE, base.tile_size(prior.other) * TILE
     n_first, n_other = base.params_size(prior.first), base.params_size(prior.other)
@@ -93,6 +96,25 @@ def _add_row(prior, data, i, stats):
     base.add_row(prior.first, first_rows(prior, data), i, part_of(stats, 0, size_first))
     stats_other = part_of(stats, size_first, size_other)
     base.add_row(prior.other, other_rows(prior, data), i, stats_other)
+
+
+def _add_groups(prior, data, members, bounds, stats):
+    """Add the columns of each family by its own operation, or row by row if its sums are long."""
+    n_clusters = stats.shape[0]
+    if stats.size > _MOST_SUMS_PER_ROW * (bounds[n_clusters] - bounds[0]):
+        for k in range(n_clusters):
+            for j in range(bounds[k], bounds[k + 1]):
+                base.add_row(prior, data, members[j], row_of(stats, k))
+        return
+    size_first, size_other = base.stats_size(prior.first), base.stats_size(prior.other)
+    first, other = np.zeros((n_clusters, size_first)), np.zeros((n_clusters, size_other))
+    base.add_groups(prior.first, first_rows(prior, data), members, bounds, first)
+    base.add_groups(prior.other, other_rows(prior, data), members, bounds, other)
+    for k in range(n_clusters):
+        for j in range(size_first):
+            stats[k, j] += first[k, j]
+        for j in range(size_other):
+            stats[k, size_first + j] += other[k, j]
 
 
 def _log_marginal(prior, stats):
@@ -164,6 +186,7 @@ WITHOUT_TILES: dict[Callable[..., Any], Callable[..., Any]] = {
     base.params_size: _params_size,
     base.predictive_size: _cache_size,
     base.add_row: _add_row,
+    base.add_groups: _add_groups,
     base.log_marginal: _log_marginal,
     base.draw_parameters: _draw_parameters,
     base.mean_parameters: _mean_parameters,
@@ -175,4 +198,6 @@ WITHOUT_TILES: dict[Callable[..., Any], Callable[..., Any]] = {
 }
 
 for _operation, _implementation in WITHOUT_TILES.items():
-    base.implements(_operation, PairPrior)(_implementation)
+    base.implements(_operation, PairPrior, uncounted=_operation is not base.add_groups)(
+        _implementation
+    )

@@ -1,6 +1,6 @@
 """Poisson clusters of counts with gamma priors on the rates, docs/method.md, eq. (7.9)-(7.10).
 
-`column_functions` generates the kernels; sums of counts are exact in float64.
+`column_kernels` generates the kernels; sums of counts are exact in float64.
 """
 
 import math
@@ -11,6 +11,7 @@ import numpy as np
 
 from pymc_dpsplit.components import column_functions as columns
 from pymc_dpsplit.components.by_column import OneParameterByColumn
+from pymc_dpsplit.components.column_kernels import implement_by_column
 from pymc_dpsplit.components.component_family import Values
 from pymc_dpsplit.components.dispatch import implements
 from pymc_dpsplit.components.graph_functions import log_gamma
@@ -127,4 +128,4 @@ def _mean_natural(prior, d, n, t):
     return math.log(rate), -rate
 
 
-columns.implement_by_column(PoissonPrior, keeps_log_measure=True)
+implement_by_column(PoissonPrior, keeps_log_measure=True)

@@ -32,6 +32,7 @@ from pymc_dpsplit.kernels.digits import keeps_digits
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.random import draw_log_gamma
 from pymc_dpsplit.kernels.special import log_rising_by_halves, positive_exp
+from pymc_dpsplit.kernels.squares import add_squares
 from pymc_dpsplit.kernels.tiles import load_dense_tile
 from pymc_dpsplit.kernels.views import part_of, row_of
 
@@ -268,6 +269,21 @@ def _add_row(prior, data, i, stats):
         stats[1 + j] += x
         squares += x * x
     stats[1 + d] += squares
+
+
+@base.implements(base.add_groups, SphericalNormalPrior)
+def _add_groups(prior, data, members, bounds, stats):
+    n_features, shift = data.shape[1], prior.shift
+    squares = np.empty(n_features)
+    for k in range(stats.shape[0]):
+        n = bounds[k + 1] - bounds[k]
+        if n > 0:
+            squares[:] = 0.0
+            group, cluster = part_of(members, bounds[k], n), row_of(stats, k)
+            cluster[0] += n
+            add_squares(data, shift, group, part_of(cluster, 1, n_features), squares)
+            for j in range(n_features):
+                cluster[1 + n_features] += squares[j]
 
 
 @base.implements(base.log_marginal, SphericalNormalPrior)

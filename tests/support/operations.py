@@ -4,6 +4,7 @@ import numpy as np
 
 from pymc_dpsplit.components.base import (
     add_groups,
+    add_labelled,
     add_row,
     draw_parameters,
     fill_log_density,
@@ -40,6 +41,13 @@ def group_stats(prior, data, members, bounds):
     out = np.zeros((bounds.shape[0] - 1, stats_size(prior)))
     add_groups(prior, data, members, bounds, out)
     return out
+
+
+@jitted
+def labelled_stats(prior, data, labels, start, stop, n_clusters):
+    """Whether the family adds rows by their labels, and statistics of each cluster, (K, S)."""
+    out = np.zeros((n_clusters, stats_size(prior)))
+    return add_labelled(prior, data, labels, start, stop, out), out
 
 
 @jitted

@@ -50,6 +50,7 @@ from tests.support.operations import (
     draws_of,
     enter,
     group_stats,
+    labelled_stats,
     leave,
     marginal_of,
     overrelaxed,
@@ -96,6 +97,20 @@ def test_groups_are_added_like_rows(name: str, n_features: int, rng: np.random.G
     ours = group_stats(case.prior, wide, members, bounds)
     for k in range(4):
         one_by_one = stats_of(case.prior, wide, members[bounds[k] : bounds[k + 1]])
+        np.testing.assert_allclose(ours[k], one_by_one, rtol=1e-11, atol=1e-11)
+
+
+@over_cases
+def test_labelled_rows_are_added_like_rows(
+    name: str, n_features: int, rng: np.random.Generator
+) -> None:
+    case = case_of(name, rows_of("separated", n_features))
+    n_obs = len(case.rows)
+    labels = rng.integers(3, size=n_obs).astype(np.int32)
+    is_added, ours = labelled_stats(case.prior, case.data, labels, 1, n_obs, 3)
+    for k in range(3):
+        members = 1 + np.flatnonzero(labels[1:] == k) if is_added else np.empty(0, np.int64)
+        one_by_one = stats_of(case.prior, case.data, members)
         np.testing.assert_allclose(ours[k], one_by_one, rtol=1e-11, atol=1e-11)
 
 

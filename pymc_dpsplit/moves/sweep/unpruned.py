@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pymc_dpsplit.components.base import add_groups, load_tile
+from pymc_dpsplit.components.base import add_groups, add_labelled, load_tile
 from pymc_dpsplit.components.optional import begin_tile
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.tiles import TILE, new_rows, new_scratch
@@ -63,6 +63,7 @@ def assign_unpruned(prior, data, labels, start, stop, params, reach, slice_key, 
             for t in range(min(TILE, block_stop - first)):
                 labels[rows[t]] = active[chosen[t]]
         for chunk in range(block, block_stop, _CHUNK):
-            chunk_rows = np.arange(chunk, min(block_stop, chunk + _CHUNK))
-            group_by_label(labels, chunk_rows, bounds, members)
-            add_groups(prior, data, members, bounds, stats)
+            chunk_stop = min(block_stop, chunk + _CHUNK)
+            if not add_labelled(prior, data, labels, chunk, chunk_stop, stats):
+                group_by_label(labels, np.arange(chunk, chunk_stop), bounds, members)
+                add_groups(prior, data, members, bounds, stats)
