@@ -97,8 +97,8 @@ class DPSplitMerge(BlockedStep):
         more cores than chains, and from about 1e5 observations on.
     attempts : int, optional
         Split/merge attempts per iteration.  By default as many as cost 15 % of the sweep in the
-        first half of tuning and mostly 5 % from then on, at most 2; less than one on average if a
-        sweep is fast.
+        first half of tuning and mostly 5 % from then on, 2 % with fewer than five features, at most
+        2; less than one on average if a sweep is fast.
     iterations : int, optional
         Iterations per draw, fixed after tuning.  By default as many as cost little beside PyMC,
         and more, up to 50 ms per draw, if a chain mixes slowly in the second half of tuning.

@@ -43,8 +43,9 @@ _MOST_TIMES_OF_COLLAPSED = 4
 # Time for the collapsed scan and for split/merge attempts, as multiples of that of the sweep.
 _SCAN_SHARE, _ATTEMPTS_SHARE = 2.0, 0.15
 # After convergence the sweep does most of the mixing, and attempts let the chain leave local modes.
-# Where clusters have many members, fewer of them leave more time for sweeps.
-_SETTLED_ATTEMPTS_SHARE = 0.05
+# Where clusters have many members, fewer of them leave more time for sweeps; with few features
+# births and deaths by sweeps leave the modes as well.
+_SETTLED_ATTEMPTS_SHARE, _SHARE_OF_FEW_FEATURES = 0.05, 0.02
 # The scan is sequential, so its share falls with the number of rows N, as _SCAN_ROWS / N.
 _SCAN_ROWS = 3e4
 _MOST_ATTEMPTS = 2.0
@@ -138,8 +139,9 @@ def make_schedule(
         Taken as typical of the chain.
     attempts : int, optional
         Split/merge attempts per iteration; by default as many as cost 5 % of the sweep, 2 at most,
-        15 % if the chain is not settled, the family not conjugate or clusters have few members, and
-        those of a sampler of the literature as published.
+        2 % with fewer than five features, 15 % if the chain is not settled, the family not
+        conjugate or clusters have few members, and those of a sampler of the literature as
+        published.
     settings : ndarray of float64, optional
         Values of the options of a sampler of the literature; by default its defaults.
     is_settled : bool
@@ -174,12 +176,18 @@ def make_schedule(
     if attempts is None:
         moves = moves_of(target.prior)
         is_easy = is_settled and moves.is_conjugate and window == 0
-        share = _SETTLED_ATTEMPTS_SHARE if is_easy else _ATTEMPTS_SHARE
+        share = _settled_share(target) if is_easy else _ATTEMPTS_SHARE
         wanted = min(_MOST_ATTEMPTS, share * spent / moves.attempt_cost(target, n_clusters))
     schedule = Schedule(
         1, wanted, scan_list, window=window, regroupings=_regroupings(target, n_clusters, spent)
     )
     return _with_iterations(schedule, kernel_name, target, state)
+
+
+def _settled_share(target: Target) -> float:
+    """Time for attempts of a chain that is settled, as a multiple of that of the sweep."""
+    has_few = target.data.shape[1] < _SCAN_FROM_FEATURES
+    return _SHARE_OF_FEW_FEATURES if has_few else _SETTLED_ATTEMPTS_SHARE
 
 
 def _regroupings(target: Target, n_clusters: int, spent: float) -> float:
