@@ -43,8 +43,8 @@ _MOST_TIMES_OF_COLLAPSED = 4
 # Time for the collapsed scan and for split/merge attempts, as multiples of that of the sweep.
 _SCAN_SHARE, _ATTEMPTS_SHARE = 2.0, 0.15
 # After convergence the sweep does most of the mixing, and attempts let the chain leave local modes.
-# Where clusters have many members, fewer of them leave more time for sweeps; with few features
-# births and deaths by sweeps leave the modes as well.
+# Where clusters have many members, fewer of them leave more time for sweeps.  With few features
+# clusters overlap more often, and attempts are then finished, which takes longer than estimated.
 _SETTLED_ATTEMPTS_SHARE, _SHARE_OF_FEW_FEATURES = 0.05, 0.02
 # The scan is sequential, so its share falls with the number of rows N, as _SCAN_ROWS / N.
 _SCAN_ROWS = 3e4
