@@ -37,7 +37,7 @@ def add_outer(shift, data, i, stats):
 def add_outer_groups(shift, data, members, bounds, stats):
     """Add the observations members[bounds[k] : bounds[k + 1]] to `stats[k]`, for each k.
 
-    With one or two features they are summed in registers, with more by matrix products.
+    With up to four features they are summed in registers, with more by matrix products.
 
     Parameters
     ----------
@@ -56,7 +56,11 @@ def add_outer_groups(shift, data, members, bounds, stats):
                 _add_scalars(shift[0], data, group, row_of(stats, k))
             elif data.shape[1] == 2:
                 _add_pairs(shift[0], shift[1], data, group, row_of(stats, k))
-    if data.shape[1] > 2:
+            elif data.shape[1] == 3:
+                _add_triples(shift, data, group, row_of(stats, k))
+            elif data.shape[1] == 4:
+                _add_quadruples(shift, data, group, row_of(stats, k))
+    if data.shape[1] > 4:
         _add_vectors(shift, data, members, bounds, stats)
 
 
@@ -86,6 +90,55 @@ def _add_pairs(shift0, shift1, data, group, stats):
     stats[3] += s00
     stats[4] += s10
     stats[5] += s11
+
+
+@jitted
+def _add_triples(shift, data, group, stats):
+    c0, c1, c2 = shift[0], shift[1], shift[2]
+    s0, s1, s2 = 0.0, 0.0, 0.0
+    s00, s10, s11, s20, s21, s22 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for j in range(group.shape[0]):
+        i = group[j]
+        x0, x1, x2 = data[i, 0] - c0, data[i, 1] - c1, data[i, 2] - c2
+        s0 += x0
+        s1 += x1
+        s2 += x2
+        s00 += x0 * x0
+        s10 += x1 * x0
+        s11 += x1 * x1
+        s20 += x2 * x0
+        s21 += x2 * x1
+        s22 += x2 * x2
+    for at, total in enumerate((s0, s1, s2, s00, s10, s11, s20, s21, s22)):
+        stats[1 + at] += total
+
+
+@jitted
+def _add_quadruples(shift, data, group, stats):
+    c0, c1, c2, c3 = shift[0], shift[1], shift[2], shift[3]
+    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+    s00, s10, s11, s20, s21, s22 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    s30, s31, s32, s33 = 0.0, 0.0, 0.0, 0.0
+    for j in range(group.shape[0]):
+        i = group[j]
+        x0, x1, x2, x3 = data[i, 0] - c0, data[i, 1] - c1, data[i, 2] - c2, data[i, 3] - c3
+        s0 += x0
+        s1 += x1
+        s2 += x2
+        s3 += x3
+        s00 += x0 * x0
+        s10 += x1 * x0
+        s11 += x1 * x1
+        s20 += x2 * x0
+        s21 += x2 * x1
+        s22 += x2 * x2
+        s30 += x3 * x0
+        s31 += x3 * x1
+        s32 += x3 * x2
+        s33 += x3 * x3
+    totals = (s0, s1, s2, s3, s00, s10, s11, s20, s21, s22, s30, s31, s32, s33)
+    for at, total in enumerate(totals):
+        stats[1 + at] += total
 
 
 @jitted

@@ -1,10 +1,11 @@
-"""Sums and sums of squares by cluster against NumPy, in vector code and in its plain twin."""
+"""Sums, squares and products by cluster against NumPy, in vector code and in its plain twin."""
 
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 
+from pymc_dpsplit.kernels.scatter import add_outer_groups
 from pymc_dpsplit.kernels.squares import (
     add_groups_of_squares,
     add_scalars_by_label,
@@ -80,4 +81,22 @@ def test_scalars_are_added_to_their_clusters(
     for k in range(4):
         rows = x[start:stop][labels[start:stop] == k] - shift
         expected = before[k] + np.concatenate([[len(rows)], *sums_of(rows)])
+        np.testing.assert_allclose(stats[k], expected, rtol=1e-12, atol=1e-12)
+
+
+@over_dtypes
+@pytest.mark.parametrize("n_features", [1, 2, 3, 4, 5, 8, 9])
+def test_groups_of_outer_products_match_numpy(
+    n_features: int, dtype: type, rng: np.random.Generator
+) -> None:
+    x = rng.standard_normal((200, n_features)).astype(dtype)
+    shift, members = rng.standard_normal(n_features), rng.permutation(200)
+    bounds = np.array([3, 3, 80, 81, 190])
+    below = np.tril_indices(n_features)
+    before = rng.standard_normal((4, 1 + n_features + len(below[0])))
+    stats = before.copy()
+    add_outer_groups(shift, x, members, bounds, stats)
+    for k in range(4):
+        rows = x[members[bounds[k] : bounds[k + 1]]] - shift
+        expected = before[k] + np.concatenate([[len(rows)], rows.sum(0), (rows.T @ rows)[below]])
         np.testing.assert_allclose(stats[k], expected, rtol=1e-12, atol=1e-12)
