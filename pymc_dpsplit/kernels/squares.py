@@ -184,21 +184,12 @@ def add_scalars_by_label(x, shift, labels, start, stop, stats):
         Added to.
     """
     # Neighbours have sums of their own: one addition to memory waits for the one before it.
-    even, odd = np.zeros(stats.shape), np.zeros(stats.shape)
-    for i in range(start, stop - 1, 2):
-        k, value = labels[i], x[i, 0] - shift
-        even[k, 0] += 1.0
-        even[k, 1] += value
-        even[k, 2] += value * value
-        k, value = labels[i + 1], x[i + 1, 0] - shift
-        odd[k, 0] += 1.0
-        odd[k, 1] += value
-        odd[k, 2] += value * value
-    if (stop - start) % 2 == 1:
-        k, value = labels[stop - 1], x[stop - 1, 0] - shift
-        even[k, 0] += 1.0
-        even[k, 1] += value
-        even[k, 2] += value * value
+    sums = np.zeros((2, stats.shape[0], 3))
+    for i in range(start, stop):
+        half, k, value = (i - start) & 1, labels[i], x[i, 0] - shift
+        sums[half, k, 0] += 1.0
+        sums[half, k, 1] += value
+        sums[half, k, 2] += value * value
     for k in range(stats.shape[0]):
         for j in range(3):
-            stats[k, j] += even[k, j] + odd[k, j]
+            stats[k, j] += sums[0, k, j] + sums[1, k, j]
