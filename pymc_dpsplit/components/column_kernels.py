@@ -263,5 +263,5 @@ def implement_by_column(prior_class: type, keeps_log_measure: bool = False) -> N
         if not implemented(of, prior_class):
             is_innermost = function is _fill_log_density
             # It reads arrays of the prior for every entry.
-            is_uncounted = function is _add_groups
+            is_uncounted = function in (_load_tile, _add_groups)
             implements(of, prior_class, inline=is_innermost, uncounted=is_uncounted)(function)

@@ -28,15 +28,24 @@ from pymc_dpsplit.data.blocks import moments_of
 from pymc_dpsplit.kernels.special import LOG_ZERO, log_choose_failures, log_sum_of_two
 
 _MOST = 1e18  # NumPy cannot draw larger counts
+# Counts of a column whose binomial coefficients are tabulated, and those of all columns, at most.
+_TABULATED, _OF_ALL_COLUMNS = 256, 65_536
 
 
 class NegativeBinomialPrior(NamedTuple):
-    """Hyperparameters per column, each float64 of shape (D,); `shift` is zero."""
+    """Hyperparameters per column, each float64 of shape (D,), and a table; `shift` is zero.
+
+    Attributes
+    ----------
+    log_choose : ndarray of float64, shape (D, T)
+        Logarithms of the binomial coefficients of the counts 0 .. T - 1.
+    """
 
     shift: np.ndarray
     r: np.ndarray
     a0: np.ndarray
     b0: np.ndarray
+    log_choose: np.ndarray
 
 
 class NegativeBinomial(WithProbability):
@@ -88,6 +97,10 @@ class NegativeBinomial(WithProbability):
         r = np.clip(10.0 * mean**2 / np.maximum(variance - mean, 0.1 * mean**2), 1.0, 100.0)
         return {"r": r, "a0": 2.0, "b0": mean / r}
 
+    def prior(self, values: Mapping[str, np.ndarray], shift: np.ndarray) -> NegativeBinomialPrior:
+        r, a0, b0 = values["r"], values["a0"], values["b0"]
+        return NegativeBinomialPrior(np.zeros_like(shift), r, a0, b0, _log_choose_table(r))
+
     def unpack(self, params: np.ndarray, shift: np.ndarray) -> dict[str, np.ndarray]:
         return {"p": inside(-np.expm1(params[:, 1:]))}
 
@@ -108,11 +121,22 @@ class NegativeBinomial(WithProbability):
         return rng.poisson(np.minimum(rate, _MOST)).astype(np.float64)
 
 
+def _log_choose_table(r: np.ndarray) -> np.ndarray:
+    """Logs of the binomial coefficients of counts from 0, (D, T), for r of shape (D,)."""
+    n_columns = len(r)
+    table = np.zeros((n_columns, max(1, min(_TABULATED, _OF_ALL_COLUMNS // n_columns))))
+    x = np.arange(1.0, table.shape[1])
+    table[:, 1:] = np.log((r[:, None] + (x - 1.0)) / x).cumsum(axis=1)
+    return table
+
+
 @implements(columns.log_measure, NegativeBinomialPrior)
 def _log_measure(prior, d, x):
     """Return the log of the binomial coefficient."""
     if not (x >= 0.0 and x == np.floor(x)):
         return LOG_ZERO
+    if x < prior.log_choose.shape[1]:
+        return prior.log_choose[d, int(x)]
     return log_choose_failures(prior.r[d], x)
 
 

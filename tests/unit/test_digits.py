@@ -206,6 +206,16 @@ def test_large_known_numbers_keep_digits(
     assert_digits(dps.Binomial(number, 1.0, 1.0), rows)
 
 
+@pytest.mark.parametrize(("n_columns", "n_tabulated"), [(1, 256), (300, 218)])
+def test_counts_beyond_the_table_keep_their_digits(n_columns: int, n_tabulated: int) -> None:
+    """Binomial coefficients of small counts are read from a table, shorter for many columns."""
+    entries = n_tabulated + np.arange(-2.0, 3.0)
+    rows = np.repeat(entries[:, None], n_columns, axis=1)
+    component = dps.NegativeBinomial(2.5, 1.0, 1.0)
+    assert target_of(component, rows, 1.0).prior.log_choose.shape == (n_columns, n_tabulated)
+    assert_digits(component, rows)
+
+
 @pytest.mark.control
 def test_difference_of_log_gammas_at_a_large_number_is_caught() -> None:
     """What `log_beta_rising` computed for arguments so different."""
