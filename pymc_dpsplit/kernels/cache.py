@@ -39,9 +39,12 @@ def add_source(prior_class: type, module: str) -> None:
     _closure(module)
 
 
-def remember_source(function: Callable[..., Any]) -> None:
-    """Read the sources that the code of a kernel depends on, for the stamp of its `SourceCache`."""
-    _digest(frozenset({function.__module__}))
+def source_digest(function: Callable[..., Any]) -> str:
+    """Return a digest of the sources that the code of a kernel depends on.
+
+    They are read in the first call, which is made when the kernel is declared.
+    """
+    return _digest(frozenset({function.__module__}))
 
 
 class _Entry(NamedTuple):
@@ -97,7 +100,7 @@ class SourceCache(FunctionCache):
         self.is_linked: dict[tuple[Any, ...], bool] = {}
         # numba drops all entries if the stamp differs.
         own_file = self._impl.locator.get_source_stamp()
-        stamp = own_file, _digest(frozenset({function.__module__}))
+        stamp = own_file, source_digest(function)
         self._cache_file = _Files(self._cache_path, self._impl.filename_base, stamp)
 
     def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:

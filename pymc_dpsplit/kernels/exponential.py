@@ -11,11 +11,11 @@ from typing import Any
 from llvmlite import ir
 from numba.core import types
 
-from pymc_dpsplit.kernels.jit import compiled_form_of, jitted
+from pymc_dpsplit.kernels.jit import compiled_form_of, jitted, jitted_inlined
 from pymc_dpsplit.kernels.lanes import Lanes
 
 LOG2E = 1.4426950408889634
-_ROUND = 6755399441055744.0  # 1.5 * 2^52
+ROUND = 6755399441055744.0  # 1.5 * 2^52
 _LOWEST = -1020.0  # powers of two below this would be denormal
 _MANTISSA = 52
 # Interpolates 2^f in the 11 Chebyshev points of |f| <= 1/2, solved in exact arithmetic.  With these
@@ -37,11 +37,11 @@ _C0, _C1, _C2, _C3, _C4, _C5, _C6, _C7, _C8, _C9, _C10 = _C
 
 
 def _times_power_plainly(value, shifted):
-    return math.ldexp(value, int(shifted - _ROUND))
+    return math.ldexp(value, int(shifted - ROUND))
 
 
 @compiled_form_of(_times_power_plainly)
-def _times_power(typing_context, value, shifted):
+def times_power(typing_context, value, shifted):
     """Return value * 2^n, where n is held in the low bits of `shifted`."""
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
@@ -71,8 +71,13 @@ def exp2_plainly(x):
     float
     """
     x = x if x > _LOWEST else _LOWEST
-    shifted = x + _ROUND
-    f = x - (shifted - _ROUND)
+    shifted = x + ROUND
+    return times_power(exp2_of_fraction(x - (shifted - ROUND)), shifted)
+
+
+@jitted_inlined
+def exp2_of_fraction(f):
+    """2^f for |f| <= 1/2."""
     p = _C10
     p = p * f + _C9
     p = p * f + _C8
@@ -83,8 +88,7 @@ def exp2_plainly(x):
     p = p * f + _C3
     p = p * f + _C2
     p = p * f + _C1
-    p = p * f + _C0
-    return _times_power(p, shifted)
+    return p * f + _C0
 
 
 def write_exp2(lanes: Lanes, x: Any, by_pairs: bool = False) -> Any:
@@ -104,7 +108,7 @@ def write_exp2(lanes: Lanes, x: Any, by_pairs: bool = False) -> Any:
     """
     builder = lanes.builder
     x = lanes.larger(x, lanes.constant(_LOWEST))
-    shifted = builder.fadd(x, lanes.constant(_ROUND))
-    f = builder.fsub(x, builder.fsub(shifted, lanes.constant(_ROUND)))
+    shifted = builder.fadd(x, lanes.constant(ROUND))
+    f = builder.fsub(x, builder.fsub(shifted, lanes.constant(ROUND)))
     p = lanes.polynomial(_C, f, by_pairs)
     return _scale(builder, p, shifted, lanes.ints, lanes.int_constant(_MANTISSA))

@@ -18,7 +18,7 @@ import numpy as np
 from numba.core import config
 
 from pymc_dpsplit.kernels.beside import start
-from pymc_dpsplit.kernels.cache import SourceCache, remember_source
+from pymc_dpsplit.kernels.cache import SourceCache, source_digest
 from pymc_dpsplit.kernels.linking import CalledKernel, EntryKernel
 
 # numba reads the variable when it is imported.
@@ -72,7 +72,7 @@ class Kernel:
         self.py_func = function
         self._copied, self._uncounted, self._options = copied, uncounted, options
         self._result_like = result_like
-        remember_source(function)
+        source_digest(function)  # reads the sources as they are now
 
     # Both forms are made when they are first used: making those of all kernels takes longer than
     # the rest of importing the package.

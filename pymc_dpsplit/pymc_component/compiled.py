@@ -23,6 +23,7 @@ from pytensor.tensor.random.variable import RandomGeneratorSharedVariable
 from pymc_dpsplit.components.nonconjugate.compiled_prior import CompiledPrior
 from pymc_dpsplit.kernels.jit import c_function, require_compiler
 from pymc_dpsplit.pymc_component.graphs import Graphs
+from pymc_dpsplit.pymc_component.vector_functions import vectorising_mode
 
 # Number of draws from the base measure per call, and of draws used as starting points of fits.
 POOL, N_PILOTS = 128, 64
@@ -308,7 +309,7 @@ def _in_python(inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:
 def kernel_of(inputs: Sequence[Any], output: Any) -> Any:
     """Return a numba-compiled function of arrays that returns a tuple of one array."""
     require_compiler("dps.Component")
-    options: Any = {"on_unused_input": "ignore", "trust_input": True, "mode": "NUMBA"}
+    options: Any = {"on_unused_input": "ignore", "trust_input": True, "mode": vectorising_mode()}
     return compile_function(list(inputs), output, **options).vm.jit_fn
 
 
