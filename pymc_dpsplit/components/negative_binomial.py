@@ -5,6 +5,7 @@ See Fink (1997), "A compendium of conjugate priors", section 1.3, and docs/metho
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -97,9 +98,9 @@ class NegativeBinomial(WithProbability):
         r = np.clip(10.0 * mean**2 / np.maximum(variance - mean, 0.1 * mean**2), 1.0, 100.0)
         return {"r": r, "a0": 2.0, "b0": mean / r}
 
-    def prior(self, values: Mapping[str, np.ndarray], shift: np.ndarray) -> NegativeBinomialPrior:
-        r, a0, b0 = values["r"], values["a0"], values["b0"]
-        return NegativeBinomialPrior(np.zeros_like(shift), r, a0, b0, _log_choose_table(r))
+    def prior(self, values: Mapping[str, np.ndarray], shift: np.ndarray) -> Any:
+        table = _log_choose_table(values["r"].tobytes())
+        return super().prior({**values, "log_choose": table}, shift)
 
     def unpack(self, params: np.ndarray, shift: np.ndarray) -> dict[str, np.ndarray]:
         return {"p": inside(-np.expm1(params[:, 1:]))}
@@ -121,8 +122,11 @@ class NegativeBinomial(WithProbability):
         return rng.poisson(np.minimum(rate, _MOST)).astype(np.float64)
 
 
-def _log_choose_table(r: np.ndarray) -> np.ndarray:
-    """Logs of the binomial coefficients of counts from 0, (D, T), for r of shape (D,)."""
+# The prior is made anew in every draw if a0 or b0 is a variable, and r never is.
+@lru_cache(maxsize=8)
+def _log_choose_table(numbers: bytes) -> np.ndarray:
+    """Logs of the binomial coefficients of counts from 0, (D, T), for the bytes of r (D,)."""
+    r = np.frombuffer(numbers)
     n_columns = len(r)
     table = np.zeros((n_columns, max(1, min(_TABULATED, _OF_ALL_COLUMNS // n_columns))))
     x = np.arange(1.0, table.shape[1])

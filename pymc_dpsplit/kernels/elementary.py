@@ -7,14 +7,12 @@ import math
 
 from pymc_dpsplit.kernels.exponential import LOG2E, ROUND, exp2_of_fraction, times_power
 from pymc_dpsplit.kernels.jit import jitted_inlined
-from pymc_dpsplit.kernels.logarithm import log_plainly
+from pymc_dpsplit.kernels.logarithm import LN2_HIGH, LN2_LOW, log_plainly
 
 _LEAST_NORMAL = 2.0**-1022
 _TWO54, _LOG_TWO54 = 2.0**54, 54.0 * math.log(2.0)
 # Logarithms of the least normal float64 and of the largest.
 _LEAST_LOG, _LARGEST_LOG = -708.396418532264, 709.782712893384
-# Log 2 in two parts; the first has so few bits that its products with whole numbers are exact.
-_LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 
 
 @jitted_inlined
@@ -48,9 +46,14 @@ def fast_log1p(x):
     float
     """
     y = 1.0 + x
+    return _or_limit(_log_of_sum(x, y if y > 0.0 else 1.0), y)
+
+
+@jitted_inlined
+def _log_of_sum(x, y):
+    """Logarithm of 1 + x, which is y but for rounding and positive."""
     # What y has lost of x in rounding is added again, divided by y.
-    safe = y if y > 0.0 else 1.0
-    return _or_limit(log_plainly(safe) + (x - (y - 1.0)) / safe, y)
+    return log_plainly(y) + (x - (y - 1.0)) / y
 
 
 @jitted_inlined
@@ -85,7 +88,7 @@ def _exp_within(x):
     """Exponential of x between `_LEAST_LOG` and `_LARGEST_LOG`."""
     shifted = x * LOG2E + ROUND
     n = shifted - ROUND
-    rest = (x - n * _LN2_HIGH) - n * _LN2_LOW
+    rest = (x - n * LN2_HIGH) - n * LN2_LOW
     return times_power(exp2_of_fraction(rest * LOG2E), shifted)
 
 
@@ -103,6 +106,4 @@ def fast_softplus(x):
     """
     y = -abs(x)
     exp = _exp_within(y if y >= _LEAST_LOG else _LEAST_LOG)
-    grown = 1.0 + exp
-    of_least = log_plainly(grown) + (exp - (grown - 1.0)) / grown
-    return (0.0 if x <= 0.0 else x) + of_least
+    return (0.0 if x <= 0.0 else x) + _log_of_sum(exp, 1.0 + exp)

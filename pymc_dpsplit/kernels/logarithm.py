@@ -15,7 +15,8 @@ from numba.core import types
 from pymc_dpsplit.kernels.jit import compiled_form_of, jitted_inlined
 from pymc_dpsplit.kernels.lanes import Lanes
 
-_LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
+# Log 2 in two parts; the first has so few bits that its products with whole numbers are exact.
+LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 _L = (
     6.666666666666735130e-01,
     3.999999999940941908e-01,
@@ -97,7 +98,7 @@ def log_plainly(x):
     p = p * z + _L3
     p = p * z + _L2
     p = p * z + _L1
-    return e * _LN2_HIGH - ((s * (f - p * z) - e * _LN2_LOW) - f)
+    return e * LN2_HIGH - ((s * (f - p * z) - e * LN2_LOW) - f)
 
 
 @jitted_inlined
@@ -144,6 +145,6 @@ def write_log(lanes: Lanes, x: Any, by_pairs: bool = False) -> Any:
     z = builder.fmul(s, s)
     p = lanes.polynomial(_L, z, by_pairs)
     below = lanes.fma(builder.fneg(p), z, f)
-    small = builder.fmul(e, lanes.constant(-_LN2_LOW))
+    small = builder.fmul(e, lanes.constant(-LN2_LOW))
     rest = builder.fsub(lanes.fma(s, below, small), f)
-    return lanes.fma(e, lanes.constant(_LN2_HIGH), builder.fneg(rest))
+    return lanes.fma(e, lanes.constant(LN2_HIGH), builder.fneg(rest))

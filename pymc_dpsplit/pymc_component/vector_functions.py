@@ -101,15 +101,14 @@ def _with_vector_function(op: Any) -> scalar.ScalarOp | None:
     """Return an operation on numbers whose function vectorises, None if the loop would not."""
     if not isinstance(op, scalar.Composite):
         return _REPLACEMENTS.get(type(op))
-    inside: Any = op.fgraph
-    functions = [node for node in inside.apply_nodes if type(node.op) in _REPLACEMENTS]
-    kinds = {type(node.op) for node in inside.apply_nodes}
-    if len(functions) != 1 or not kinds <= _ARITHMETIC | _REPLACEMENTS.keys():
+    frozen: Any = op.fgraph
+    graph = frozen.unfreeze()
+    functions = [node for node in graph.apply_nodes if type(node.op) in _REPLACEMENTS]
+    others = {type(node.op) for node in graph.apply_nodes} - _REPLACEMENTS.keys()
+    if len(functions) != 1 or not others <= _ARITHMETIC:
         return None
-    graph = inside.unfreeze()
-    for node in graph.toposort():
-        if type(node.op) in _REPLACEMENTS:
-            graph.replace(node.outputs[0], _REPLACEMENTS[type(node.op)](*node.inputs))
+    (node,) = functions
+    graph.replace(node.outputs[0], _REPLACEMENTS[type(node.op)](*node.inputs))
     return scalar.Composite(graph.inputs, graph.outputs)
 
 
