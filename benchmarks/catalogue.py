@@ -56,6 +56,13 @@ SUBJECTS = {
         "the same labels. Then the CPU time of an exact iteration, that is a sweep with "
         "the scan and the split/merge attempts that belong to it, over that of its sweep.",
     ),
+    "many_threads": Subject(
+        "More threads",
+        "2, 4, 8, ... threads against one, as many as there are cores, by wall time, the shortest "
+        "of several runs in turn; all draw the same labels. Sweeps and whole iterations of normal "
+        "clusters, then sweeps of topics where `DPSPLIT_DATA` names the folder of KOS.",
+        is_long=True,
+    ),
     "start_up": Subject(
         "Starting up",
         "Old Faithful with a sampled concentration, in a process of its own: from the start of the "

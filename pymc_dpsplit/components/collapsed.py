@@ -240,7 +240,7 @@ def fill_log_predictives(prior, data, i, clusters, n, own, least, drop, out):
         out; -1 if there is none.
     least, drop : float
         A log density that is less than `least`, or by more than `drop` less than that of the own
-        cluster, has no weight: any other number of which that holds may be written for it.
+        cluster, is unlikely to matter: an upper bound of which that holds may be written for it.
     out : ndarray of float64, shape (>= n,)
         Overwritten up to the block that contains position n - 1.  It is finite, also where there
         is no cluster.

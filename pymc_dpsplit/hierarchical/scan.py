@@ -23,7 +23,12 @@ from pymc_dpsplit.moves.collapsed.positions import (
     renumber,
     with_more_room,
 )
-from pymc_dpsplit.moves.collapsed.scan import limits_of_weight, log_densities_alone
+from pymc_dpsplit.moves.collapsed.scan import log_densities_alone
+from pymc_dpsplit.moves.collapsed.unfinished_densities import (
+    finish_choice,
+    limit_of_bounds,
+    limits_of_densities,
+)
 from pymc_dpsplit.moves.partition import gather_stats
 from pymc_dpsplit.moves.partition_law import draw_stick
 
@@ -112,11 +117,17 @@ def _draw_position(target, labels, i, log_alone, positions, shares, rng):
         shares.log_masses[p] = math.log(mass) if is_open else -math.inf
         log_most = max(log_most, shares.log_masses[p])
     log_new = math.log(alpha) + shares.log_rest[0] + log_alone
-    least, drop = limits_of_weight(log_new, shares.log_masses[own], log_most)
-    if not fill_log_predictives(prior, data, i, clusters, n, shared, least, drop, log_density):
-        log_density[own] = _density_of_rest(prior, data, labels, i, clusters)
+    log_own = shares.log_masses[own]
+    least, drop = limits_of_densities(log_new, log_own, log_most)
+    if fill_log_predictives(prior, data, i, clusters, n, shared, least, drop, log_density):
+        limit = limit_of_bounds(log_density, shared, least, drop)
+    else:
+        log_density[own], limit = _density_of_rest(prior, data, labels, i, clusters), math.inf
     u, weights = rng.random(), positions.weights
     p = choose_position(log_density, shares.log_masses, -1, 0.0, n, log_new, log_alone, u, weights)
+    if p < n and p != own and log_density[p] < limit:
+        given = own, log_own, log_new, log_alone, limit, p
+        p = finish_choice(prior, data, i, positions, shares.log_masses, *given, rng)
     return own if is_alone and p == n else p
 
 

@@ -2,7 +2,7 @@
 
 The triangular systems L y = x - mu of a block of clusters are solved by groups of rows, in each of
 which four sums grow side by side.  The squares so far add up to a lower bound of |y|^2.  A block is
-left as soon as none of its clusters can have weight in a choice, whatever the rest of y is.
+left as soon as all of its clusters are unlikely to be chosen, whatever the rest of y is.
 """
 
 import math
@@ -66,7 +66,7 @@ def _block_of_turn(turn, own):
 
 @jitted_inlined
 def _limit_by_own(table, height, own, squared, ratio, drop):
-    """Return a log density without weight, given the squared distance under the own cluster.
+    """Return the log density below which clusters are left, given the distance under the own one.
 
     The log density of the own cluster without the observation is c' + (h - 1) log(1 - z), and
     log(1 - z) is at least -z / (1 - z).

@@ -209,13 +209,24 @@ def altered(kernel: Any, **changed: Any) -> Any:
     return numba.njit(FunctionType(honest.__code__, {**honest.__globals__, **changed}))
 
 
-def scan_without_weights_below(log_weight: float, kernel: Any = scan.collapsed_scan) -> Any:
-    """Return a kernel that visits, with another difference of log masses from which on none counts.
+@numba.njit
+def _accept_bounds(
+    prior, data, i, positions, log_prior, own, log_own, log_new, alone, limit, p, rng
+):
+    return p
 
-    The kernel is `collapsed_scan` or `collapsed_sweep`.
+
+def scan_of_bounds(
+    unlikely: float, finishes: bool = True, kernel: Any = scan.collapsed_scan
+) -> Any:
+    """Return a kernel that visits, with another difference of log masses for unfinished densities.
+
+    The kernel is `collapsed_scan` or `collapsed_sweep`; one that does not finish densities that are
+    chosen draws by bounds.
     """
-    limits = altered(scan.limits_of_weight, _WITHOUT_WEIGHT=log_weight)
-    draw = altered(scan._draw_position, limits_of_weight=limits)
+    limits = altered(scan.limits_of_densities, _UNLIKELY=unlikely)
+    finish = scan.finish_choice if finishes else _accept_bounds
+    draw = altered(scan._draw_position, limits_of_densities=limits, finish_choice=finish)
     visit_some = altered(scan._visit_some, _draw_position=draw)
     return altered(kernel, _visit=altered(scan._visit, _visit_some=visit_some))
 

@@ -1,4 +1,4 @@
-"""Squared distances under all clusters, of which those without weight are left unfinished."""
+"""Squared distances under all clusters, of which those of unlikely ones are left unfinished."""
 
 from collections.abc import Callable
 from typing import Any

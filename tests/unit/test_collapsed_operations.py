@@ -37,9 +37,10 @@ from pymc_dpsplit.moves.collapsed.scan import (
 from pymc_dpsplit.moves.partition import gather_stats
 from pymc_dpsplit.moves.partition_law import PartitionLaw
 from tests.support.choice import chosen
-from tests.support.controls import scan_without_weights_below
+from tests.support.controls import scan_of_bounds
 from tests.support.family_cases import Case, case_of, over_cases, over_cases_of_quick, rows_of
 from tests.support.operations import predictives, stats_of
+from tests.support.triples import triples_apart
 
 # --- kernels ------------------------------------------------------------------------------
 
@@ -295,17 +296,9 @@ def test_scan_draws_what_the_naive_scan_draws(
         np.testing.assert_allclose(stats, fresh, rtol=1e-9, atol=1e-9)
 
 
-def _triples_apart(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of eight triples of clusters, far apart; those of one overlap, also between blocks."""
-    labels = np.arange(240) % 24
-    centres = np.tile(15.0 * rng.standard_normal((8, 9)), (3, 1))
-    centres += 0.2 * rng.standard_normal(centres.shape)
-    return centres[labels] + rng.standard_normal((240, 9)), labels.astype(np.int32)
-
-
 def _scan_and_naive_scan(scan: Callable[..., np.ndarray]) -> tuple[np.ndarray, list[set[int]], int]:
     """Labels after a scan of triples, a naive scan by the same uniforms, and how many rows move."""
-    rows, labels = _triples_apart(np.random.default_rng(3))
+    rows, labels = triples_apart(np.random.default_rng(3))
     case, law = case_of("MvNormal", rows), PartitionLaw(0.0, 1.0)
     target, everyone = sampler.Target(case.prior, case.data, law), np.arange(len(rows))
     stats = gather_stats(case.prior, case.data, labels, 24)
@@ -324,14 +317,14 @@ def test_scan_with_far_clusters_draws_what_the_naive_scan_draws() -> None:
 
 
 @pytest.mark.control
-def test_scan_that_leaves_out_clusters_with_weight_draws_other_labels() -> None:
-    labels, naive, _ = _scan_and_naive_scan(scan_without_weights_below(-30.0))
+def test_scan_by_bounds_draws_other_labels() -> None:
+    labels, naive, _ = _scan_and_naive_scan(scan_of_bounds(-30.0, finishes=False))
     with pytest.raises(AssertionError):
         _assert_numbered(labels, naive)
 
 
 def test_far_clusters_are_left_unfinished_and_near_ones_are_not() -> None:
-    rows, numbers = _triples_apart(np.random.default_rng(3))
+    rows, numbers = triples_apart(np.random.default_rng(3))
     case, labels = case_of("MvNormal", rows), numbers % 8 * 3 + numbers // 8
     clusters = _clusters_of(case.prior, case.data, labels, 24)
     n_unfinished = 0

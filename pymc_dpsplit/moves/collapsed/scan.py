@@ -31,6 +31,11 @@ from pymc_dpsplit.moves.collapsed.positions import (
     renumber,
     with_more_room,
 )
+from pymc_dpsplit.moves.collapsed.unfinished_densities import (
+    finish_choice,
+    limit_of_bounds,
+    limits_of_densities,
+)
 from pymc_dpsplit.moves.partition import gather_stats
 from pymc_dpsplit.moves.partition_law import (
     log_cluster_factor,
@@ -41,8 +46,6 @@ from pymc_dpsplit.moves.strength import move_strength_given
 from pymc_dpsplit.moves.sweep.density import log_prior_predictive_of_rows
 from pymc_dpsplit.moves.target import Target
 
-# A cluster whose log mass is so much less than another's is never chosen: a uniform has 53 bits.
-_WITHOUT_WEIGHT = 45.0
 # Sweeps after which everything is computed anew, against rounding.
 SWEEPS_UNTIL_FRESH = 16
 
@@ -62,24 +65,6 @@ def _add_masses_of_several(law, n_joining, positions):
         if sizes[p] > 0.0:
             factor = log_joining_factor(law, sizes[p], n_joining)
             positions.log_density[p] += factor - positions.log_sizes[p]
-
-
-@jitted_inlined_uncounted
-def limits_of_weight(log_new, log_own, log_most):
-    """Log densities from which on a cluster has no weight, see `fill_log_predictives`.
-
-    Parameters
-    ----------
-    log_new : float
-        Log mass of a new cluster.
-    log_own, log_most : float
-        Log prior mass of the own cluster, and the largest that any has.
-
-    Returns
-    -------
-    least, drop : float
-    """
-    return log_new - log_most - _WITHOUT_WEIGHT, log_most - log_own + _WITHOUT_WEIGHT
 
 
 @jitted_inlined_uncounted
@@ -107,10 +92,15 @@ def _draw_position(prior, data, labels, i, law, log_alone, log_open, positions, 
         log_new += log_cluster_factor(law, n_joining)
     if not is_alone:
         log_own = _log_mass_of_joining(law, positions, n_others, n_joining)
-    least, drop = limits_of_weight(log_new, log_own, n_joining * positions.log_largest)
-    if not fill_log_predictives(prior, data, i, clusters, n, shared, least, drop, log_density):
-        log_density[own] = _density_of_rest(prior, data, labels, i, clusters)
+    least, drop = -math.inf, math.inf
+    if n_joining == 1.0:
+        least, drop = limits_of_densities(log_new, log_own, positions.log_largest)
+    if fill_log_predictives(prior, data, i, clusters, n, shared, least, drop, log_density):
+        limit = limit_of_bounds(log_density, shared, least, drop)
+    else:
+        log_density[own], limit = _density_of_rest(prior, data, labels, i, clusters), math.inf
     if n_joining != 1.0:
+        limit = -math.inf
         _add_masses_of_several(law, n_joining, positions)
         if not is_alone:
             of_all = log_joining_factor(law, clusters.sizes[own], n_joining)
@@ -119,6 +109,9 @@ def _draw_position(prior, data, labels, i, law, log_alone, log_open, positions, 
     p = choose_position(
         log_density, positions.log_sizes, own, log_own, n, log_new, log_alone, u, weights
     )
+    if p < n and p != own and log_density[p] < limit:
+        given = own, log_own, log_new, log_alone, limit, p
+        p = finish_choice(prior, data, i, positions, positions.log_sizes, *given, rng)
     return own if is_alone and p == n else p
 
 
