@@ -214,4 +214,6 @@ def _fill_log_predictives(prior, data, i, clusters, n, own, least, drop, out):
         row[j] = data[i, j] - prior.shift[j]
         kappa_n = prior.kappa0[j] + n_members
         ratios[j] = (kappa_n + 1.0) / (kappa_n - 1.0)
-    return fill_student_columns(clusters.table, height, row, n, own, ratios, out)
+    return fill_student_columns(
+        clusters.table, height, row, n, own, ratios, least, drop, clusters.sizes, out
+    )

@@ -5,16 +5,26 @@ numbers per cluster.  LLVM does not vectorise these loops on its own: it unrolls
 before it looks for vectors.
 """
 
+import math
 from typing import Any
 
 from llvmlite import ir
-from numba.core import types
+from numba.core import cgutils, types
 
-from pymc_dpsplit.kernels.cluster_table import WIDE, times_wide
+from pymc_dpsplit.kernels.cluster_table import (
+    WIDE,
+    block_of_turn,
+    times_wide,
+    write_block_of_turn,
+)
 from pymc_dpsplit.kernels.digits import LEAST_KEPT
 from pymc_dpsplit.kernels.jit import intrinsic, jitted, jitted_inlined
 from pymc_dpsplit.kernels.lanes import LANES, Lanes, index, written_once
 from pymc_dpsplit.kernels.logarithm import log_plainly, write_log
+
+# Columns between two comparisons with the limit; the first D % 8 come before the first one.
+_GROUP = 8
+_NOTHING = ir.Constant(ir.DoubleType(), -math.inf)
 
 
 @jitted
@@ -49,7 +59,32 @@ def fill_student_plainly(table, height, offset, squared, n, own, ratio, shift, o
 
 
 @jitted
-def fill_student_columns_plainly(table, height, row, n, own, ratios, out):
+def _is_beyond(sizes, log_density, first, limit):
+    """Whether the log densities are less than the limit in a whole block."""
+    for p in range(first, first + WIDE):
+        if sizes[p] > 0.0 and not log_density[p] < limit:
+            return False
+    return True
+
+
+@jitted
+def _add_column(table, at, n_features, row, ratios, d, own_lane, out, first):
+    """Add the terms of a column to the log densities of a block; return the least of 1 + s q."""
+    least, at = 1.0, at + d * WIDE
+    for t in range(WIDE):
+        gap = row[d] - table[at + t]
+        grown = table[at + n_features * WIDE + t] * (gap * gap)
+        h = table[at + 2 * n_features * WIDE + t]
+        if t == own_lane:
+            grown, h = -ratios[d] * grown, 1.0 - h
+        grown += 1.0
+        least = min(least, grown)
+        out[first + t] -= h * log_plainly(grown)
+    return least
+
+
+@jitted
+def fill_student_columns_plainly(table, height, row, n, own, ratios, least, drop, sizes, out):
     """Plain twin of `fill_student_columns`, without vector code.
 
     Parameters
@@ -59,29 +94,30 @@ def fill_student_columns_plainly(table, height, row, n, own, ratios, out):
     row : ndarray of float64, shape (D,)
     n, own : int
     ratios : ndarray of float64, shape (D,)
-    out : ndarray of float64
+    least, drop : float
+    sizes, out : ndarray of float64
 
     Returns
     -------
     bool
     """
-    n_features, keeps = row.shape[0], True
-    for first in range(0, n, WIDE):
-        at = first * height
+    n_features, smallest = row.shape[0], 1.0
+    limit = least if own < 0 else -math.inf
+    for turn in range(0, n, WIDE):
+        first = block_of_turn(turn, own)
+        at, own_lane = first * height, own - first
         for t in range(WIDE):
-            out[first + t] = table[at + (3 * n_features + (first + t == own)) * WIDE + t]
+            out[first + t] = table[at + (3 * n_features + (t == own_lane)) * WIDE + t]
         for d in range(n_features):
-            for t in range(WIDE):
-                gap = row[d] - table[at + t]
-                grown = table[at + n_features * WIDE + t] * (gap * gap)
-                h = table[at + 2 * n_features * WIDE + t]
-                if first + t == own:
-                    grown, h = -ratios[d] * grown, 1.0 - h
-                grown += 1.0
-                keeps = keeps and grown > LEAST_KEPT
-                out[first + t] -= h * log_plainly(grown)
-            at += WIDE
-    return keeps
+            grown = _add_column(table, at, n_features, row, ratios, d, own_lane, out, first)
+            smallest = min(smallest, grown)
+            begin = d + 1
+            is_compared = begin >= _GROUP and (n_features - begin) % _GROUP == 0
+            if is_compared and begin < n_features and _is_beyond(sizes, out, first, limit):
+                break
+        if turn == 0 and own >= 0:
+            limit = max(least, out[own] - drop)
+    return smallest > LEAST_KEPT
 
 
 def _write_student(
@@ -114,6 +150,57 @@ def _write_student(
     return _write_keeps(lanes, least)
 
 
+class _Columns:
+    """Code that adds the terms of columns to the log densities of one block of clusters.
+
+    Parameters
+    ----------
+    builder : llvmlite.ir.IRBuilder
+    table, start, row, d, own_lane, ratios, least : LLVM value
+        `start` is the place of the block, `d` the number of features.
+    """
+
+    def __init__(
+        self,
+        builder: Any,
+        table: Any,
+        start: Any,
+        row: Any,
+        d: Any,
+        own_lane: Any,
+        ratios: Any,
+        least: Any,
+    ) -> None:
+        self.lanes, self.builder = Lanes(builder, WIDE), builder
+        self.table, self.start, self.row, self.ratios, self.least = table, start, row, ratios, least
+        self.size, self.is_own = times_wide(builder, d), self.lanes.is_lane(own_lane)
+        constant = builder.add(start, builder.mul(self.size, index(3)))
+        c = self.lanes.load_masked(table, builder.add(constant, index(WIDE)), self.is_own)
+        c = builder.select(self.is_own, c, self.lanes.load(table, constant))
+        self.total = self.lanes.variable(c)
+
+    def write(self, j: Any) -> None:
+        """Write the terms of column j."""
+        lanes, builder = self.lanes, self.builder
+        at = builder.add(self.start, times_wide(builder, j))
+        at_scale = builder.add(at, self.size)
+        gap = builder.fsub(lanes.splat(lanes.scalar(self.row, j)), lanes.load(self.table, at))
+        scaled = builder.fmul(lanes.load(self.table, at_scale), builder.fmul(gap, gap))
+        minus = lanes.splat(builder.fneg(lanes.scalar(self.ratios, j)))
+        grown = _write_grown(lanes, scaled, self.is_own, minus, self.least)
+        h = lanes.load(self.table, builder.add(at_scale, self.size))
+        h = builder.select(self.is_own, builder.fsub(lanes.constant(1.0), h), h)
+        drop = builder.fmul(h, write_log(lanes, grown, by_pairs=True))
+        builder.store(builder.fsub(builder.load(self.total), drop), self.total)
+
+    def write_is_beyond(self, sizes: Any, first: Any, limit: Any) -> Any:
+        """Write the code of `_is_beyond`."""
+        lanes, builder = self.lanes, self.builder
+        is_less = builder.fcmp_ordered("<", builder.load(self.total), lanes.splat(limit))
+        is_none = builder.fcmp_ordered("<=", lanes.load(sizes, first), lanes.constant(0.0))
+        return lanes.all(builder.or_(is_less, is_none))
+
+
 def _write_student_columns(
     builder: Any,
     table: Any,
@@ -123,30 +210,39 @@ def _write_student_columns(
     n: Any,
     own: Any,
     ratios: Any,
+    least: Any,
+    drop: Any,
+    sizes: Any,
     out: Any,
 ) -> Any:
     lanes = Lanes(builder, WIDE)
-    block, one = times_wide(builder, d), lanes.constant(1.0)
-    least = lanes.variable(one)
-    with lanes.steps(index(0), n, WIDE) as (first, _):
-        start = builder.mul(first, height)
-        is_own = lanes.is_lane(builder.sub(own, first))
-        constant = builder.add(start, builder.mul(block, index(3)))
-        c = lanes.load_masked(table, builder.add(constant, index(WIDE)), is_own)
-        total = lanes.variable(builder.select(is_own, c, lanes.load(table, constant)))
-        with lanes.steps(index(0), d, 1) as (j, _):
-            at = builder.add(start, times_wide(builder, j))
-            at_scale = builder.add(at, block)
-            gap = builder.fsub(lanes.splat(lanes.scalar(row, j)), lanes.load(table, at))
-            scaled = builder.fmul(lanes.load(table, at_scale), builder.fmul(gap, gap))
-            minus = lanes.splat(builder.fneg(lanes.scalar(ratios, j)))
-            grown = _write_grown(lanes, scaled, is_own, minus, least)
-            h = lanes.load(table, builder.add(at_scale, block))
-            h = builder.select(is_own, builder.fsub(one, h), h)
-            drop = builder.fmul(h, write_log(lanes, grown, by_pairs=True))
-            builder.store(builder.fsub(builder.load(total), drop), total)
-        lanes.store(builder.load(total), out, first)
-    return _write_keeps(lanes, least)
+    smallest, has_own = (
+        lanes.variable(lanes.constant(1.0)),
+        builder.icmp_signed(">=", own, index(0)),
+    )
+    head, n_groups = builder.and_(d, index(_GROUP - 1)), builder.udiv(d, index(_GROUP))
+    limit = lanes.variable(builder.select(has_own, _NOTHING, least))
+    with lanes.steps(index(0), n, WIDE) as (turn, _):
+        first = write_block_of_turn(builder, turn, has_own, own)
+        start, own_lane = builder.mul(first, height), builder.sub(own, first)
+        columns = _Columns(builder, table, start, row, d, own_lane, ratios, smallest)
+        with lanes.steps(index(0), head, 1) as (j, _):
+            columns.write(j)
+        with cgutils.for_range(builder, n_groups, intp=ir.IntType(64)) as loop:
+            begin = builder.add(head, builder.mul(loop.index, index(_GROUP)))
+            is_beyond = columns.write_is_beyond(sizes, first, builder.load(limit))
+            is_begun = builder.icmp_signed(">=", begin, index(_GROUP))
+            with builder.if_then(builder.and_(is_begun, is_beyond)):
+                loop.do_break()
+            with lanes.steps(begin, builder.add(begin, index(_GROUP)), 1) as (j, _):
+                columns.write(j)
+        lanes.store(builder.load(columns.total), out, first)
+        is_first = builder.icmp_signed("==", turn, index(0))
+        with builder.if_then(builder.and_(is_first, has_own)):
+            by_own = builder.fsub(lanes.scalar(out, own), drop)
+            is_larger = builder.fcmp_ordered(">", by_own, least)
+            builder.store(builder.select(is_larger, by_own, least), limit)
+    return _write_keeps(lanes, smallest)
 
 
 def _write_grown(lanes: Lanes, scaled: Any, is_own: Any, minus: Any, least: Any) -> Any:
@@ -171,11 +267,14 @@ def _student_by_lanes(typing_context, table, height, offset, squared, n, own, ra
 
 
 @intrinsic
-def _student_columns_by_lanes(typing_context, table, height, row, n_features, n, own, ratios, out):
+def _student_columns_by_lanes(
+    typing_context, table, height, row, n_features, n, own, ratios, least, drop, sizes, out
+):
     generate = written_once(
         "fill_student_columns", _write_student_columns, ir.IntType(1), inlined=True
     )
-    return types.boolean(table, height, row, n_features, n, own, ratios, out), generate
+    given = table, height, row, n_features, n, own, ratios, least, drop, sizes, out
+    return types.boolean(*given), generate
 
 
 @jitted_inlined
@@ -208,10 +307,12 @@ def _fill_student(table, height, offset, squared, n, own, ratio, shift, out):
 
 
 @jitted_inlined
-def _fill_student_columns(table, height, row, n, own, ratios, out):
+def _fill_student_columns(table, height, row, n, own, ratios, least, drop, sizes, out):
     """Write c - sum_d h_d log(1 + s_d (x_d - mu_d)^2) of each cluster, one without the observation.
 
-    The latter is c' + sum_d (h_d - 1) log(1 - ratios_d s_d (x_d - mu_d)^2).
+    The latter is c' + sum_d (h_d - 1) log(1 - ratios_d s_d (x_d - mu_d)^2).  Sums over the first
+    features, which are upper bounds, are written for a block of clusters in which all of them are
+    less than `least`, or by more than `drop` less than that of the own cluster.
 
     Parameters
     ----------
@@ -223,6 +324,10 @@ def _fill_student_columns(table, height, row, n, own, ratios, out):
     n, own : int
         As of `fill_student`.
     ratios : ndarray of float64, shape (D,)
+    least, drop : float
+        -inf and inf if bounds will not do.
+    sizes : ndarray of float64, shape (n,) in whole blocks
+        0 where there is no cluster.
     out : ndarray of float64, shape (n,) in whole blocks
         Overwritten.
 
@@ -231,7 +336,9 @@ def _fill_student_columns(table, height, row, n, own, ratios, out):
     bool
         As of `fill_student`.
     """
-    return _student_columns_by_lanes(table, height, row, row.shape[0], n, own, ratios, out)
+    return _student_columns_by_lanes(
+        table, height, row, row.shape[0], n, int(own), ratios, least, drop, sizes, out
+    )
 
 
 fill_student = _fill_student if LANES else fill_student_plainly

@@ -11,7 +11,12 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils, types
 
-from pymc_dpsplit.kernels.cluster_table import WIDE, times_wide
+from pymc_dpsplit.kernels.cluster_table import (
+    WIDE,
+    block_of_turn,
+    times_wide,
+    write_block_of_turn,
+)
 from pymc_dpsplit.kernels.jit import intrinsic, jitted, jitted_inlined, jitted_inlined_uncounted
 from pymc_dpsplit.kernels.lanes import LANES, Lanes, index, written_once
 
@@ -53,15 +58,6 @@ def fill_triangle(factor, n_features, table, at):
                 table[at] = factor[d, e] * table[inverse + d * WIDE]
                 at += WIDE
         begin = end
-
-
-@jitted_inlined
-def _block_of_turn(turn, own):
-    """First cluster of the block that has its turn; the block of the own cluster is first."""
-    own_block = max(own, 0) // WIDE * WIDE
-    if turn == 0:
-        return own_block
-    return turn - WIDE if turn <= own_block else turn
 
 
 @jitted_inlined
@@ -145,7 +141,7 @@ def fill_squared_solves_plainly(
     """
     limit = least if own < 0 else -math.inf
     for turn in range(0, n, WIDE):
-        first = _block_of_turn(turn, own)
+        first = block_of_turn(turn, own)
         _solve_block(table, height, row, first, limit, sizes, scratch, squared)
         if turn == 0 and own >= 0:
             limit = max(least, _limit_by_own(table, height, own, squared[own], ratio, drop))
@@ -231,13 +227,6 @@ def _write_limit_by_own(
     return builder.select(builder.fcmp_ordered("<", z, one), limit, _NOTHING)
 
 
-def _write_block_of_turn(builder: Any, turn: Any, has_own: Any, own: Any) -> Any:
-    own_block = builder.select(has_own, builder.and_(own, index(-WIDE)), index(0))
-    is_up_to_own = builder.icmp_signed("<=", turn, own_block)
-    first = builder.select(is_up_to_own, builder.sub(turn, index(WIDE)), turn)
-    return builder.select(builder.icmp_signed("==", turn, index(0)), own_block, first)
-
-
 def _write_squared_solves(
     builder: Any,
     table: Any,
@@ -259,7 +248,7 @@ def _write_squared_solves(
     to_coefficients = times_wide(builder, builder.sub(height, index(4)))
     limit = lanes.variable(builder.select(has_own, _NOTHING, least))
     with lanes.steps(index(0), n, WIDE) as (turn, _):
-        first = _write_block_of_turn(builder, turn, has_own, own)
+        first = write_block_of_turn(builder, turn, has_own, own)
         start = builder.mul(first, height)
         at = builder.add(start, to_coefficients)
         block = _Block(builder, table, start, row, d, scratch)

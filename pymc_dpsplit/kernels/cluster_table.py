@@ -28,3 +28,26 @@ def whole_blocks(n):
 def times_wide(builder: Any, number: Any) -> Any:
     """Write the code of number * WIDE, the place of a number of a block."""
     return builder.mul(number, index(WIDE))
+
+
+@jitted_inlined
+def block_of_turn(turn, own):
+    """First cluster of the block that has its turn; the block of the own cluster is first."""
+    own_block = max(own, 0) // WIDE * WIDE
+    if turn == 0:
+        return own_block
+    return turn - WIDE if turn <= own_block else turn
+
+
+def write_block_of_turn(builder: Any, turn: Any, has_own: Any, own: Any) -> Any:
+    """Write the code of `block_of_turn`.
+
+    Parameters
+    ----------
+    builder : llvmlite.ir.IRBuilder
+    turn, has_own, own : LLVM value
+    """
+    own_block = builder.select(has_own, builder.and_(own, index(-WIDE)), index(0))
+    is_up_to_own = builder.icmp_signed("<=", turn, own_block)
+    first = builder.select(is_up_to_own, builder.sub(turn, index(WIDE)), turn)
+    return builder.select(builder.icmp_signed("==", turn, index(0)), own_block, first)

@@ -323,9 +323,10 @@ def test_scan_by_bounds_draws_other_labels() -> None:
         _assert_numbered(labels, naive)
 
 
-def test_far_clusters_are_left_unfinished_and_near_ones_are_not() -> None:
-    rows, numbers = triples_apart(np.random.default_rng(3))
-    case, labels = case_of("MvNormal", rows), numbers % 8 * 3 + numbers // 8
+@pytest.mark.parametrize(("name", "n_features"), [("MvNormal", 9), ("DiagNormal", 18)])
+def test_far_clusters_are_left_unfinished_and_near_ones_are_not(name: str, n_features: int) -> None:
+    rows, numbers = triples_apart(np.random.default_rng(3), n_features)
+    case, labels = case_of(name, rows), numbers % 8 * 3 + numbers // 8
     clusters = _clusters_of(case.prior, case.data, labels, 24)
     n_unfinished = 0
     for i in range(len(rows)):
