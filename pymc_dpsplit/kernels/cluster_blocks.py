@@ -216,10 +216,8 @@ def _write_student_columns(
     out: Any,
 ) -> Any:
     lanes = Lanes(builder, WIDE)
-    smallest, has_own = (
-        lanes.variable(lanes.constant(1.0)),
-        builder.icmp_signed(">=", own, index(0)),
-    )
+    smallest = lanes.variable(lanes.constant(1.0))
+    has_own = builder.icmp_signed(">=", own, index(0))
     head, n_groups = builder.and_(d, index(_GROUP - 1)), builder.udiv(d, index(_GROUP))
     limit = lanes.variable(builder.select(has_own, _NOTHING, least))
     with lanes.steps(index(0), n, WIDE) as (turn, _):
