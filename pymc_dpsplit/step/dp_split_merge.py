@@ -94,7 +94,8 @@ class DPSplitMerge(BlockedStep):
     threads : int
         Number of threads, at most the number of cores.  The draws do not depend on it.  The
         default is one, as `pm.sample` runs one chain per core; more threads pay off if there are
-        more cores than chains, and from about 1e5 observations on.
+        more cores than chains, and from about 1e5 observations on.  With a million observations
+        sweeps by 16 threads took a sixth to an eighth of the time, see docs/performance.md.
     attempts : int, optional
         Split/merge attempts per iteration.  By default as many as cost 15 % of the sweep in the
         first half of tuning and mostly 5 % from then on, 2 % with fewer than five features, at most
