@@ -16,8 +16,8 @@ from pymc_dpsplit.kernels.views import row_of
 # Difference of log masses from which on a cluster is unlikely.  The more densities are finished
 # before the choice, the fewer after it.
 _UNLIKELY = 8.0
-# Rounding of a log density, generously.
-_ROUNDING = 1e-3
+# Rounding of a limit, generously; and, relative to it, that of a log density.
+_ROUNDING, _RELATIVE_ROUNDING = 1e-3, 1e-12
 
 
 @jitted_inlined_uncounted
@@ -94,7 +94,11 @@ def finish_choice(
     while p < n and p != own and log_density[p] < limit:
         bound = log_density[p]
         log_density[p] = log_predictive(prior, data, i, row_of(clusters.caches, p))
-        if math.log1p(-rng.random()) <= log_density[p] - bound:
+        excess = bound - log_density[p]
+        # One that was finished needs no uniform, so that others than bounds change no draw.
+        if excess <= _RELATIVE_ROUNDING * (1.0 + abs(bound)):
+            break
+        if math.log1p(-rng.random()) <= -excess:
             break
         u, weights = rng.random(), positions.weights
         p = choose_position(
