@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_dpsplit.components.base import log_predictive
 from pymc_dpsplit.components.collapsed import fill_log_predictives
 from pymc_dpsplit.hierarchical.state import count_groups
 from pymc_dpsplit.kernels.cluster_choice import choose_position
@@ -19,11 +18,10 @@ from pymc_dpsplit.moves.collapsed.positions import (
     move_between,
     open_position,
     place_clusters,
-    refill,
     renumber,
     with_more_room,
 )
-from pymc_dpsplit.moves.collapsed.scan import log_densities_alone
+from pymc_dpsplit.moves.collapsed.scan import density_of_rest, log_densities_alone
 from pymc_dpsplit.moves.collapsed.unfinished_densities import (
     finish_choice,
     limit_of_bounds,
@@ -92,13 +90,6 @@ def _widened(shares):
 
 
 @jitted
-def _density_of_rest(prior, data, labels, i, clusters):
-    """Log predictive of row i given the others of its cluster, from these themselves."""
-    refill(prior, data, labels, labels[i], i, clusters.spare)
-    return log_predictive(prior, data, i, clusters.spare)
-
-
-@jitted
 def _draw_position(target, labels, i, log_alone, positions, shares, rng):
     """Draw the position of the cluster that row i joins; the next one for a new cluster.
 
@@ -122,7 +113,7 @@ def _draw_position(target, labels, i, log_alone, positions, shares, rng):
     if fill_log_predictives(prior, data, i, clusters, n, shared, least, drop, log_density):
         limit = limit_of_bounds(log_density, shared, least, drop)
     else:
-        log_density[own], limit = _density_of_rest(prior, data, labels, i, clusters), math.inf
+        log_density[own], limit = density_of_rest(prior, data, labels, i, clusters), math.inf
     u, weights = rng.random(), positions.weights
     p = choose_position(log_density, shares.log_masses, -1, 0.0, n, log_new, log_alone, u, weights)
     if p < n and p != own and log_density[p] < limit:

@@ -51,8 +51,23 @@ SWEEPS_UNTIL_FRESH = 16
 
 
 @jitted
-def _density_of_rest(prior, data, labels, i, clusters):
-    """Log predictive of observation i given the others of its cluster, from these themselves."""
+def density_of_rest(prior, data, labels, i, clusters):
+    """Log predictive density of an observation given the others of its cluster, from these.
+
+    Parameters
+    ----------
+    prior : NamedTuple
+    data : ndarray of float64, shape (N, D)
+    labels : ndarray of int32, shape (N,)
+    i : int
+        The observation.
+    clusters : Clusters
+        Its workspace is overwritten.
+
+    Returns
+    -------
+    float
+    """
     refill(prior, data, labels, labels[i], i, clusters.spare)
     return log_predictive(prior, data, i, clusters.spare)
 
@@ -98,7 +113,7 @@ def _draw_position(prior, data, labels, i, law, log_alone, log_open, positions, 
     if fill_log_predictives(prior, data, i, clusters, n, shared, least, drop, log_density):
         limit = limit_of_bounds(log_density, shared, least, drop)
     else:
-        log_density[own], limit = _density_of_rest(prior, data, labels, i, clusters), math.inf
+        log_density[own], limit = density_of_rest(prior, data, labels, i, clusters), math.inf
     if n_joining != 1.0:
         limit = -math.inf
         _add_masses_of_several(law, n_joining, positions)
