@@ -22,8 +22,8 @@ class DPSplitMergeState(StepMethodState):
     least_iterations : int
         Number of iterations if the chain mixes fast.
     history : ndarray of float64, shape (T, 3)
-        Statistics of the partition in the second half of tuning, or in its last quarter if this
-        has more iterations than the quarter before.
+        Statistics of the partition in the second half of tuning, or in a later part if this has
+        other iterations than what went before.
     of_rows : ndarray of int8
     of_clusters : ndarray of float64
         What the kernel keeps beside the partition, see `sampler.ChainState`.

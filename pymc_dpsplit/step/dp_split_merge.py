@@ -103,7 +103,8 @@ class DPSplitMerge(BlockedStep):
     iterations : int, optional
         Iterations per draw, fixed after tuning.  By default as many as cost little beside PyMC,
         and more, up to 50 ms per draw, if a chain mixes slowly in the second half of tuning.
-        A chain that needs twice as many or more has them in the last quarter of tuning already.
+        A chain that needs twice as many or more has them in the last quarter of tuning already,
+        and fewer again in its second half if its draws are nearly independent.
     start_clusters : int, optional
         Number of clusters to start from; also ``pm.sample(initvals={"x_n_clusters": 5})``, which
         may differ by chain.  By default each chain draws it log-uniformly from 1 to min(50, N),

@@ -10,6 +10,7 @@ import numpy as np
 
 from pymc_dpsplit.moves.collapsed.scan_list import (
     choose_scan_list,
+    likeliest_founders,
     log_founding_odds,
     members_of_tiny_clusters,
 )
@@ -40,23 +41,22 @@ _EFFECTIVE_DRAWS_PER_TARGET = 10.0
 # Collapsed sweeps are multiplied by no more than this.  They take four fifths of the time then, so
 # that more would gain little per second, and an autocorrelation time estimated too long costs most.
 _MOST_TIMES_OF_COLLAPSED = 4
-# Time for the collapsed scan and for split/merge attempts, as multiples of that of the sweep.
-_SCAN_SHARE, _ATTEMPTS_SHARE = 2.0, 0.15
+# Time for split/merge attempts, as a multiple of that of the sweep.
+_ATTEMPTS_SHARE = 0.15
 # After convergence the sweep does most of the mixing, and attempts let the chain leave local modes.
 # Where clusters have many members, fewer of them leave more time for sweeps.  With few features
 # clusters overlap more often, and attempts are then finished, which takes longer than estimated.
 _SETTLED_ATTEMPTS_SHARE, _SHARE_OF_FEW_FEATURES = 0.05, 0.02
-# The scan is sequential, so its share falls with the number of rows N, as _SCAN_ROWS / N.
-_SCAN_ROWS = 3e4
+# Time for the collapsed scan, as a multiple of that of the sweep: the square root of the first over
+# the number of rows N, within limits.  The scan is sequential, so with many rows its share falls as
+# the last over N.
+_SCAN_ROWS, _SCAN_SHARE, _SCAN_ROWS_OF_MANY = 1e4, 1.25, 3e4
+# Share of the expected births that the observations cover that are visited repeatedly.
+_COVERED = 0.99
 _MOST_ATTEMPTS = 2.0
 # Attempts per collapsed sweep, which let the chain leave local modes.  One takes as long as a sweep
 # or two, and births and deaths by sweeps mix the number of clusters as well.
 _ATTEMPTS_OF_COLLAPSED = 0.03
-# Share of the expected births that the list covers.  It is repeated as far as its time allows.  A
-# list that takes a third of a cheap scan or less is short: it is made to cover more, and takes at
-# most `_CHEAP_SCAN_SHARE` times the time of the sweep.  Clusters of two or three members
-# appear and dissolve only after many visits to these, as one member alone hardly leaves the others.
-_COVERED, _COVERED_IF_SHORT, _CHEAP_SCAN_SHARE, _SHORT_LIST_SHARE = 0.95, 0.99, 0.6, 1.0 / 3.0
 # With fewer features the births of the sweep succeed often enough that the scan does not pay.
 _SCAN_FROM_FEATURES = 5
 # A scan of a window takes this multiple of the time of the sweep, or less if it covers all rows.
@@ -104,20 +104,22 @@ def _iterations_within(nanoseconds: float, cost: float) -> int:
     return max(1, min(_MOST_ITERATIONS, int(nanoseconds / cost)))
 
 
-def _scan_list(target: Target, state: ChainState, most: int, cheap: int) -> np.ndarray:
-    """Members of tiny clusters, and the observations likeliest to found a cluster, repeated.
+def _scan_list(target: Target, state: ChainState, most: int) -> np.ndarray:
+    """Observations likely to found a cluster, with members of tiny clusters.
 
-    A short list is made to cover more of the expected births.
+    Half of the time is for as many of them as there is time for, each once, and the rest for the
+    likeliest among these.  Without the first half, small clusters between others would last for
+    long: they appear and dissolve only if all of their members are visited.
     """
-    n_features = target.data.shape[1]
-    tiny = members_of_tiny_clusters(state.labels, state.stats, n_features, most)
+    half = most // 2
+    tiny = members_of_tiny_clusters(state.labels, state.stats, target.data.shape[1], half)
     odds = log_founding_odds(target, state.stats)
     odds[tiny] = -np.inf
-    listed = np.union1d(tiny, choose_scan_list(odds, most - len(tiny), _COVERED))
-    if len(listed) <= _SHORT_LIST_SHARE * cheap:
-        most = cheap
-        listed = np.union1d(tiny, choose_scan_list(odds, most - len(tiny), _COVERED_IF_SHORT))
-    return np.tile(listed, most // max(1, len(listed)))
+    likeliest = np.union1d(tiny, choose_scan_list(odds, half - len(tiny), _COVERED))
+    odds[tiny] = np.inf
+    once = likeliest_founders(odds, half)
+    times = (most - len(once)) // max(1, len(likeliest))
+    return np.concatenate([once, np.tile(likeliest, times)])
 
 
 def make_schedule(
@@ -169,9 +171,7 @@ def make_schedule(
             window = max(1, min(n_obs, int(_WINDOW_SHARE * spent / visit)))
             spent += window * visit
         elif not is_sparse(target.data):
-            share = min(_SCAN_SHARE, _SCAN_ROWS / n_obs)
-            shares = share, min(share, _CHEAP_SCAN_SHARE)
-            scan_list = _scan_list(target, state, *(int(each * spent / visit) for each in shares))
+            scan_list = _scan_list(target, state, int(_scan_share(n_obs) * spent / visit))
     wanted = float(attempts or 0)
     if attempts is None:
         moves = moves_of(target.prior)
@@ -182,6 +182,11 @@ def make_schedule(
         1, wanted, scan_list, window=window, regroupings=_regroupings(target, n_clusters, spent)
     )
     return _with_iterations(schedule, kernel_name, target, state)
+
+
+def _scan_share(n_obs: int) -> float:
+    """Time for the collapsed scan, as a multiple of that of the sweep."""
+    return min(_SCAN_SHARE, math.sqrt(_SCAN_ROWS / n_obs), _SCAN_ROWS_OF_MANY / n_obs)
 
 
 def _settled_share(target: Target) -> float:

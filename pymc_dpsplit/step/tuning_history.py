@@ -2,7 +2,9 @@
 
 A chain that mixes slowly shows it only over many iterations.  If after three quarters of tuning it
 seems to need twice as many per draw or more, the last quarter has them, and the iterations of the
-draws that are kept follow from that quarter alone.
+draws that are kept follow from that quarter alone.  A single cluster that lives for long can make
+a fast chain look slow.  Then the draws of the last quarter are nearly independent, which tells only
+that fewer iterations do, so that half-way it goes on with a quarter of them, and so on.
 """
 
 from typing import Any
@@ -42,7 +44,7 @@ def review(
     n_tune: int,
     n_done: int,
 ) -> tuple[Schedule, np.ndarray]:
-    """Choose the iterations of a draw after three quarters of tuning, and at its end.
+    """Choose the iterations of a draw after three quarters of tuning, later, and at its end.
 
     Parameters
     ----------
@@ -61,24 +63,30 @@ def review(
     Returns
     -------
     schedule : Schedule
-        As it was, but at the two times.
+        As it was, but when half of `history` is done and at the end of tuning.
     history : ndarray of float64, shape (T', 3)
-        Without the draws that had less than half as many iterations.
+        Without the draws that had less than half, or more than twice, as many iterations.
     """
     n_recorded = n_done - (n_tune - len(history))
-    is_whole = len(history) == n_tune // 2
-    is_half = is_whole and n_recorded == len(history) // 2
-    if not (is_half or n_done == n_tune):
+    is_end = n_done == n_tune
+    if not (is_end or n_recorded == len(history) // 2):
         return schedule, history
     draws_per_time = autocorrelation_time(history[:n_recorded])
     adapted = adapt_iterations(
         schedule, least, kernel_name, target, state, draws_per_time, n_recorded
     )
-    if not is_half:
+    whole = n_tune // 2
+    has_fallen = len(history) < whole - whole // 2
+    if has_fallen and adapted.n_iterations > schedule.n_iterations:
+        # That fewer do was seen in more draws than are left.
+        adapted = schedule
+    if is_end:
         return adapted, history
-    if adapted.n_iterations < 2 * schedule.n_iterations:
-        return schedule, history
-    return adapted, history[n_recorded:]
+    grows = len(history) == whole and adapted.n_iterations >= 2 * schedule.n_iterations
+    falls = 2 * adapted.n_iterations <= schedule.n_iterations
+    if (grows or falls) and n_recorded >= _LEAST_HISTORY:
+        return adapted, history[n_recorded:]
+    return schedule, history
 
 
 def autocorrelation_time(history: np.ndarray) -> float:

@@ -16,6 +16,7 @@ from pymc_dpsplit.kernels.streams import new_stream
 from pymc_dpsplit.kernels.tiles import TILE
 from pymc_dpsplit.moves.collapsed.scan_list import (
     choose_scan_list,
+    likeliest_founders,
     log_founding_odds,
     members_of_tiny_clusters,
 )
@@ -652,6 +653,7 @@ def test_list_has_the_likeliest_founders(
     enough = np.searchsorted(np.cumsum(births), covered * births.sum()) + 1
     scan_list = choose_scan_list(odds, most, covered)
     np.testing.assert_array_equal(scan_list, np.sort(ranked[: min(most, enough)]))
+    np.testing.assert_array_equal(likeliest_founders(odds, most), np.sort(ranked[:most]))
 
 
 def test_members_of_tiny_clusters_are_found() -> None:

@@ -5,6 +5,7 @@ import pytest
 
 import pymc_dpsplit as dps
 from pymc_dpsplit import sampler
+from pymc_dpsplit.step import schedule as schedule_module
 from pymc_dpsplit.step.schedule import adapt_iterations, make_schedule
 from tests.support.families import component_of, target_of
 
@@ -65,8 +66,10 @@ def test_a_settled_chain_makes_fewer_attempts(
     assert settled == pytest.approx(share * searching)
 
 
-def test_short_lists_are_repeated(rng: np.random.Generator) -> None:
-    """Few observations can found a cluster, and a pair is one."""
+def test_few_likely_founders_are_repeated_and_the_next_ones_join_them(
+    rng: np.random.Generator,
+) -> None:
+    """Few observations can found a cluster, and a pair is one; half of the scan has others too."""
     rows = rng.normal(size=(1000, 6))
     rows[:2], rows[[70, 80]] = 20.0, -20.0
     component = dps.MvNormal(np.zeros(6), 0.001, 8.0, np.eye(6))
@@ -74,22 +77,28 @@ def test_short_lists_are_repeated(rng: np.random.Generator) -> None:
     labels = (np.arange(1000) < 2).astype(np.int32)
     schedule = make_schedule("exact", target, sampler.resume(target, labels))
     visited, times = np.unique(schedule.scan_list, return_counts=True)
-    np.testing.assert_array_equal(visited, [0, 1, 70, 80])
-    assert (times == times[0]).all()
-    assert times[0] > 1
+    assert {0, 1, 70, 80} < set(visited)
+    others = ~np.isin(visited, [0, 1, 70, 80])
+    assert (times[others] == 1).all()
+    assert len(set(times[~others])) == 1
+    assert times[~others][0] > 1
+    once, repeated = len(visited), 4 * (times[~others][0] - 1)
+    assert 0.9 * once < repeated <= once
 
 
-def test_longer_lists_are_repeated_as_they_are(rng: np.random.Generator) -> None:
-    """A tenth of the observations can found a cluster, too many for a list that covers more."""
-    rows = rng.normal(size=(1000, 6))
-    rows[:100] = rng.normal(size=(100, 6)) * 20.0
+def test_many_likely_founders_are_visited_twice(
+    monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
+) -> None:
+    """Half of the scan does not cover the births, so that the rest is for the same observations."""
+    odds = rng.permuted(np.linspace(-1.0, 1.0, 1000))
+    monkeypatch.setattr(schedule_module, "log_founding_odds", lambda target, stats: odds.copy())
     component = dps.MvNormal(np.zeros(6), 0.001, 8.0, np.eye(6))
-    target = target_of(component, rows, 1.0)
+    target = target_of(component, rng.normal(size=(1000, 6)), 1.0)
     state = sampler.resume(target, np.zeros(1000, np.int32))
     schedule = make_schedule("exact", target, state)
-    _, times = np.unique(schedule.scan_list, return_counts=True)
-    assert (times == times[0]).all()
-    assert times[0] > 1
+    visited, times = np.unique(schedule.scan_list, return_counts=True)
+    assert (times == 2).all()
+    np.testing.assert_array_equal(visited, np.sort(np.argsort(-odds)[: len(visited)]))
 
 
 def test_no_draw_has_more_iterations_than_allowed(rng: np.random.Generator) -> None:

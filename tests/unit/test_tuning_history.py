@@ -67,6 +67,36 @@ def test_fast_chain_goes_on_as_before() -> None:
     assert rest is history
 
 
+def test_last_quarter_goes_on_with_fewer_if_its_draws_are_independent() -> None:
+    """Here 100 draws are left of tuning, of which 50 are done; 30 iterations become 8."""
+    history = walk(100, 0.0)
+    history[50:] = np.nan  # not yet made
+    n_iterations, rest = reviewed(history, 30, 350)
+    assert 2 < n_iterations <= 15
+    assert len(rest) == 50
+    assert np.isnan(rest).all()
+
+
+def test_last_quarter_goes_on_as_before_if_its_draws_depend() -> None:
+    history = walk(100, 0.95)
+    n_iterations, rest = reviewed(history, 30, 350)
+    assert n_iterations == 30
+    assert rest is history
+
+
+def test_few_draws_do_not_show_that_fewer_iterations_do() -> None:
+    history = walk(98, 0.0)
+    n_iterations, rest = reviewed(history, 30, 351)
+    assert n_iterations == 30
+    assert rest is history
+
+
+def test_iterations_that_have_fallen_do_not_rise_again() -> None:
+    assert reviewed(walk(60, 0.95), 8, N_TUNE)[0] == 8
+    assert reviewed(walk(60, 0.0), 8, N_TUNE)[0] < 8
+    assert reviewed(walk(100, 0.95), 8, N_TUNE)[0] > 8  # these had not fallen
+
+
 def test_end_of_tuning_is_judged_by_what_is_left() -> None:
     fast, slow = walk(100, 0.0), walk(200, 0.95)
     assert reviewed(fast, 30, N_TUNE)[0] < 30

@@ -78,6 +78,26 @@ def members_of_tiny_clusters(
     return np.sort(smallest[:most])
 
 
+def likeliest_founders(log_odds: np.ndarray, most: int) -> np.ndarray:
+    """Find the observations of highest odds.
+
+    Parameters
+    ----------
+    log_odds : ndarray of float64, shape (N,)
+        Result of `log_founding_odds`.
+    most : int
+        Number of observations, or more than there are.
+
+    Returns
+    -------
+    ndarray of int64, shape (min(most, N),)
+        Ascending.
+    """
+    most = min(most, len(log_odds))
+    likeliest = np.argpartition(-log_odds, most - 1)[:most] if most else np.empty(0, np.int64)
+    return np.sort(likeliest).astype(np.int64)
+
+
 def choose_scan_list(log_odds: np.ndarray, most: int, covered: float) -> np.ndarray:
     """Choose the observations likeliest to found a cluster.
 
@@ -96,8 +116,7 @@ def choose_scan_list(log_odds: np.ndarray, most: int, covered: float) -> np.ndar
         Ascending.
     """
     probability = 1.0 / (1.0 + np.exp(np.minimum(-log_odds, 700.0)))
-    most = min(most, len(probability))
-    likeliest = np.argpartition(-probability, most - 1)[:most] if most else np.empty(0, np.int64)
+    likeliest = likeliest_founders(log_odds, most)
     likeliest = likeliest[np.argsort(-probability[likeliest], kind="stable")]
     enough = np.searchsorted(np.cumsum(probability[likeliest]), covered * probability.sum()) + 1
-    return np.sort(likeliest[:enough]).astype(np.int64)
+    return np.sort(likeliest[:enough])
