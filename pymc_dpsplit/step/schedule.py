@@ -47,9 +47,8 @@ _ATTEMPTS_SHARE = 0.15
 # Where clusters have many members, fewer of them leave more time for sweeps.  With few features
 # clusters overlap more often, and attempts are then finished, which takes longer than estimated.
 _SETTLED_ATTEMPTS_SHARE, _SHARE_OF_FEW_FEATURES = 0.05, 0.02
-# Time for the collapsed scan, as a multiple of that of the sweep: the square root of the first over
-# the number of rows N, within limits.  The scan is sequential, so with many rows its share falls as
-# the last over N.
+# Time for the collapsed scan, as a multiple of that of the sweep: sqrt(_SCAN_ROWS / N) with N rows,
+# at most _SCAN_SHARE.  The scan is sequential, so with many rows it is _SCAN_ROWS_OF_MANY / N.
 _SCAN_ROWS, _SCAN_SHARE, _SCAN_ROWS_OF_MANY = 1e4, 1.25, 3e4
 # Share of the expected births that the observations cover that are visited repeatedly.
 _COVERED = 0.99
@@ -107,9 +106,9 @@ def _iterations_within(nanoseconds: float, cost: float) -> int:
 def _scan_list(target: Target, state: ChainState, most: int) -> np.ndarray:
     """Observations likely to found a cluster, with members of tiny clusters.
 
-    Half of the time is for as many of them as there is time for, each once, and the rest for the
-    likeliest among these.  Without the first half, small clusters between others would last for
-    long: they appear and dissolve only if all of their members are visited.
+    Half of the visits are to different observations, and the rest repeat the likeliest of these.
+    Without the first half, small clusters between others would last for long: they appear and
+    dissolve only if all of their members are visited.
     """
     half = most // 2
     tiny = members_of_tiny_clusters(state.labels, state.stats, target.data.shape[1], half)
