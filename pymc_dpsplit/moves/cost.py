@@ -74,7 +74,10 @@ def visit_cost(target: Target, n_clusters: int) -> float:
 
 
 def regrouping_cost(target: Target, n_clusters: int) -> float:
-    """Cost of a regrouping in nanoseconds, for conjugate families."""
+    """Cost of regrouping all clusters in nanoseconds, for conjugate families.
+
+    Neighbourhoods, which follow, divide twice as many observations, and compare few pairs.
+    """
     n_sides = 2.0 * min(n_clusters, MOST_CLUSTERS)
     # A marginal likelihood takes a factorisation, or a pass over the columns.
     marginal = 200.0 + _column_cost(target.data) + 0.2 * work_of(target.data) ** 1.5

@@ -56,7 +56,7 @@ from pymc_dpsplit.variables.declared_models import one_step_each
 from pymc_dpsplit.variables.step_registration import register_step
 
 # Greedy moves, or more attempts, are made in the first third of tuning, and no longer than this.
-_MOST_EARLY_DRAWS = 100
+_MOST_EARLY_DRAWS = 300
 # Number of tuning draws between two schedules.
 _RESCHEDULE_EVERY = 25
 

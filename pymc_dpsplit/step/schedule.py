@@ -60,6 +60,8 @@ _ATTEMPTS_OF_COLLAPSED = 0.03
 _SCAN_FROM_FEATURES = 5
 # A scan of a window takes this multiple of the time of the sweep, or less if it covers all rows.
 _WINDOW_SHARE = 4.0
+# Clusters are small if they have fewer members than this multiple of their number of statistics.
+_SMALL = 1.5
 # Sweeps between regroupings let the sides that have changed place settle.  A regrouping that costs
 # as much as hundreds of iterations would be noticed.
 _MOST_REGROUPINGS, _LEAST_REGROUPINGS = 0.5, 0.01
@@ -195,7 +197,10 @@ def _settled_share(target: Target) -> float:
 
 
 def _regroupings(target: Target, n_clusters: int, spent: float) -> float:
-    """Mean number of regroupings per iteration, for as much time as the sweep and its scan take."""
+    """Mean number of regroupings per iteration, for as much time as the sweep and its scan take.
+
+    Neighbourhoods are not counted: without them chains that hold groups in pairs stay apart.
+    """
     if not moves_of(target.prior).is_conjugate:
         return 0.0
     affordable = spent / regrouping_cost(target, n_clusters)
@@ -210,11 +215,11 @@ def _may_scan(kernel_name: str, target: Target) -> bool:
 
 
 def _has_small_clusters(target: Target, state: ChainState) -> bool:
-    """Whether clusters have fewer members than statistics on average.
+    """Whether clusters have few members on average, compared with their number of statistics.
 
     Parameters that are drawn given so few fit them alone, and slices hardly move an observation.
     """
-    return target.data.shape[0] < state.stats.size
+    return target.data.shape[0] < _SMALL * state.stats.size
 
 
 def _with_iterations(

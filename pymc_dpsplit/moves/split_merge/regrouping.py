@@ -3,8 +3,10 @@
 Far from the posterior a chain needs many splits and merges, and where clusters can share members
 in several ways the partition between two of them is often hundreds of nats worse.  A regrouping
 divides neighbouring clusters all at once and merges the best pair of their sides until no merge
-gains.  It climbs the joint density and is NOT invariant: draws made with it are discarded
-(docs/method.md, section 6).
+gains.  Where groups are held together in pairs, the best pairs one after another are not the best
+pairs altogether, so neighbourhoods of a few clusters are then regrouped with gains discounted at
+random, and the partition is kept if it is better.  All this climbs the joint density and is NOT
+invariant: draws made with it are discarded (docs/method.md, section 6).
 """
 
 import numpy as np
@@ -14,7 +16,7 @@ from pymc_dpsplit.kernels.jit import jitted, jitted_beside
 from pymc_dpsplit.kernels.random import draw_key
 from pymc_dpsplit.kernels.rows import copy_row, sum_of_rows
 from pymc_dpsplit.kernels.sorting import ascending
-from pymc_dpsplit.kernels.streams import new_stream, next_index
+from pymc_dpsplit.kernels.streams import new_stream, next_index, next_uniform
 from pymc_dpsplit.moves.cluster_order import cluster_order
 from pymc_dpsplit.moves.partition import log_joint, members_of
 from pymc_dpsplit.moves.partition_law import log_opening_mass, log_split_factor_given
@@ -23,15 +25,18 @@ from pymc_dpsplit.moves.split_merge.selection import fill_affinities, log_margin
 
 # All pairs of the sides of so many clusters at most are compared.
 MOST_CLUSTERS = 256
+# Number of clusters of a neighbourhood, and how often each cluster is in one on average.
+_LEAST_NEIGHBOURS, _MOST_NEIGHBOURS = 3, 18
+_ROUNDS_OF_NEIGHBOURHOODS = 2
 
 
 @jitted
-def _neighbours(target, labels, stats, stream):
+def _neighbours(target, labels, stats, most, stream):
     """Draw a cluster, that of a random observation, and find those with most affinity to it.
 
     Returns
     -------
-    ndarray of int64, shape (min(K, 256),)
+    ndarray of int64, shape (min(K, most),)
     """
     order, n_clusters = cluster_order(labels, stats), stats.shape[0]
     first = np.int64(labels[next_index(stream, labels.shape[0])])
@@ -40,7 +45,7 @@ def _neighbours(target, labels, stats, stream):
     for p in range(n_clusters):
         distance[p] = -np.inf if order[p] == first else -affinity[order[p]]
     nearest = ascending(distance)
-    chosen = np.empty(min(n_clusters, MOST_CLUSTERS), np.int64)
+    chosen = np.empty(min(n_clusters, most), np.int64)
     for q in range(chosen.shape[0]):
         chosen[q] = order[nearest[q]]
     return chosen
@@ -101,18 +106,29 @@ def _update_gains(target, log_opening, sides, log_m, a, b, gains):
 
 
 @jitted
-def _best_pair(gains):
-    """Rows of the largest gain, the smaller first; equal rows if no gain is positive."""
+def _random_factors(n_sides, discount, stream):
+    """Factors of the gains of all pairs below the diagonal, uniform from 1 - `discount` to 1."""
+    factors = np.ones((n_sides, n_sides))
+    if discount > 0.0:
+        for s in range(n_sides):
+            for t in range(s):
+                factors[s, t] = 1.0 - discount * next_uniform(stream)
+    return factors
+
+
+@jitted
+def _best_pair(gains, factors):
+    """Rows of the largest product, the smaller first; equal rows if no gain is positive."""
     best, a, b = 0.0, 0, 0
     for s in range(gains.shape[0]):
         for t in range(s):
-            if gains[s, t] > best:
-                best, a, b = gains[s, t], t, s
+            if gains[s, t] * factors[s, t] > best:
+                best, a, b = gains[s, t] * factors[s, t], t, s
     return a, b
 
 
 @jitted
-def _join_sides(target, log_opening, sides):
+def _join_sides(target, log_opening, sides, factors):
     """Merge the best pair until no merge gains.
 
     Parameters
@@ -122,6 +138,8 @@ def _join_sides(target, log_opening, sides):
         Log mass with which a cluster is opened; one value for all merges.
     sides : ndarray of float64, shape (n, S)
         Changed: a side has the statistics of those that have joined it.
+    factors : ndarray of float64, shape (n, n)
+        By which gains are multiplied when pairs are compared.
 
     Returns
     -------
@@ -130,7 +148,7 @@ def _join_sides(target, log_opening, sides):
     """
     joined, log_m = np.arange(sides.shape[0]), log_marginals(target.prior, sides)
     gains = _all_gains(target, log_opening, sides, log_m)
-    a, b = _best_pair(gains)
+    a, b = _best_pair(gains, factors)
     while a != b:
         copy_row(sum_of_rows(sides, a, b), sides[a])
         log_m[a] = log_marginal(target.prior, sides[a])
@@ -138,7 +156,7 @@ def _join_sides(target, log_opening, sides):
             if joined[s] == b:
                 joined[s] = a
         _update_gains(target, log_opening, sides, log_m, a, b, gains)
-        a, b = _best_pair(gains)
+        a, b = _best_pair(gains, factors)
     return joined
 
 
@@ -176,9 +194,9 @@ def _number_anew(stats, chosen, sides, joined):
     return numbers, regrouped[:at].copy()
 
 
-@jitted_beside("stats")
-def regroup(target, labels, stats, rng):
-    """Attempt one regrouping in place; return the statistics.
+@jitted
+def _regroup_some(target, labels, stats, most, discount, stream):
+    """Attempt one regrouping of some clusters in place; return the statistics.
 
     Parameters
     ----------
@@ -186,17 +204,22 @@ def regroup(target, labels, stats, rng):
     labels : ndarray of int32, shape (N,)
         Changed if the joint density is higher.
     stats : ndarray of float64, shape (K, S)
-    rng : numpy.random.Generator
+    most : int
+        Number of clusters, if there are so many.
+    discount : float
+        Largest share by which the gain of a merge is lowered at random.
+    stream : ndarray of uint64, shape (2,)
 
     Returns
     -------
     ndarray of float64, shape (K', S)
     """
-    stream, n_clusters = new_stream(draw_key(rng)), stats.shape[0]
-    chosen = _neighbours(target, labels, stats, stream)
+    n_clusters = stats.shape[0]
+    chosen = _neighbours(target, labels, stats, most, stream)
     sides = _divide_all(target, labels, stats, chosen, stream)
+    factors = _random_factors(sides.shape[0], discount, stream)
     # Of a cluster that is there, so that it is positive where the number of clusters is bounded.
-    joined = _join_sides(target, log_opening_mass(target.law, n_clusters - 1), sides)
+    joined = _join_sides(target, log_opening_mass(target.law, n_clusters - 1), sides, factors)
     numbers, regrouped = _number_anew(stats, chosen, sides, joined)
     is_better = log_joint(target, regrouped) > log_joint(target, stats)
     for i in range(labels.shape[0]):
@@ -205,3 +228,29 @@ def regroup(target, labels, stats, rng):
         elif labels[i] >= n_clusters:
             labels[i] = chosen[labels[i] - n_clusters]
     return regrouped if is_better else stats
+
+
+@jitted_beside("stats")
+def regroup(target, labels, stats, rng):
+    """Regroup all clusters, up to 256, then random neighbourhoods; return the statistics.
+
+    Parameters
+    ----------
+    target : Target
+    labels : ndarray of int32, shape (N,)
+        Changed in place if the joint density is higher.
+    stats : ndarray of float64, shape (K, S)
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray of float64, shape (K', S)
+    """
+    stream = new_stream(draw_key(rng))
+    stats = _regroup_some(target, labels, stats, MOST_CLUSTERS, 0.0, stream)
+    left = _ROUNDS_OF_NEIGHBOURHOODS * min(stats.shape[0], MOST_CLUSTERS)
+    while left > 0:
+        size = _LEAST_NEIGHBOURS + next_index(stream, _MOST_NEIGHBOURS - _LEAST_NEIGHBOURS + 1)
+        stats = _regroup_some(target, labels, stats, size, next_uniform(stream), stream)
+        left -= size
+    return stats
