@@ -39,6 +39,7 @@ def _spheres(n_obs: int, n_features: int, n_clusters: int) -> tuple[np.ndarray, 
 
 
 def _cases() -> Iterator[_Case]:
+    yield _Case("forty clusters, 8,000 x 16", *_spheres(8_000, 16, 40), 1000, 200)
     yield _Case("forty clusters, 20,000 x 16", *_spheres(20_000, 16, 40), 500, 200)
     yield _Case("100 clusters, 100,000 x 32", *_spheres(100_000, 32, 100), 200, 50)
 

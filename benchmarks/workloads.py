@@ -3,7 +3,7 @@
 W2 is ten Gaussians in two dimensions, overlapping: weights Dirichlet(5, ..., 5), centres
 N(0, 4.5^2 I), covariances inverse Wishart with 6 degrees of freedom and mean I; "W2_1e4" has 1e4
 rows.  W3 is twenty in eight dimensions, nearly separate: centres N(0, 1.6^2 I), 12 degrees of
-freedom.  One generator draws the mixture and 10,000 test rows, another, seeded by the mixture's
+freedom, 1e4 rows or, as "W3_1e3", fewer.  One generator draws the mixture and 10,000 test rows, another, seeded by the mixture's
 seed and the number of rows, the rows themselves, so that workloads of all sizes share mixture and
 test rows.  The prior is the same everywhere but for `psi0`: alpha = 1, kappa0 = 0.1, nu0 = D + 2,
 and mu0 the mean of the rows.
@@ -105,8 +105,9 @@ def load(name: str, seed: int | None = None) -> Workload:
     if name.startswith("W2_"):
         n_obs = int(float(name[3:]))
         return _synthetic(2 if seed is None else seed, n_obs, 10, 2, spread=4.5, nu=6.0)
-    if name == "W3":
-        return _synthetic(3 if seed is None else seed, 10_000, 20, 8, spread=1.6, nu=12.0)
+    if name == "W3" or name.startswith("W3_"):
+        n_obs = int(float(name[3:] or 1e4))
+        return _synthetic(3 if seed is None else seed, n_obs, 20, 8, spread=1.6, nu=12.0)
     if name == "overlapping":
         return _synthetic(4 if seed is None else seed, 5000, 6, 4, spread=1.2, nu=8.0)
     if name == "student_t":
