@@ -5,9 +5,10 @@ import pytest
 
 import pymc_dpsplit as dps
 from pymc_dpsplit import sampler
+from pymc_dpsplit.kernels.streams import new_stream
 from pymc_dpsplit.moves.partition import gather_stats, log_joint
 from pymc_dpsplit.moves.partition_law import PartitionLaw, finite_mixture
-from pymc_dpsplit.moves.split_merge.regrouping import MOST_CLUSTERS, regroup
+from pymc_dpsplit.moves.split_merge.regrouping import MOST_CLUSTERS, _regroup_some, regroup
 from pymc_dpsplit.step.schedule import make_schedule
 from tests.support.families import component_of, target_of
 
@@ -79,6 +80,39 @@ def test_more_clusters_than_are_compared_at_once(rng: np.random.Generator) -> No
     labels, densities = regrouped(target, np.arange(n_obs), 2, rng)
     assert labels.max() < n_obs - 1
     assert np.all(np.diff(densities) >= 0.0)
+
+
+def in_pairs(rng):
+    """Rows of eight spheres, of which the highest partitions hold two or three together."""
+    centres = np.repeat(2.0 * rng.standard_normal((8, 12)), 30, axis=0)
+    prior = dps.MvNormal(np.zeros(12), 0.1, 14.0, np.eye(12))
+    return target_of(prior, centres + rng.standard_normal((240, 12)), 1.0)
+
+
+def test_a_neighbourhood_leaves_other_clusters_alone() -> None:
+    target = in_pairs(np.random.default_rng(0))
+    before = np.repeat(np.arange(8, dtype=np.int32), 30)
+    labels = before.copy()
+    stats = gather_stats(target.prior, target.data, labels, 8)
+    _regroup_some(target, labels, stats, 3, 0.0, new_stream(np.uint64(1)))
+    whole = [k for k in range(8) if len(np.unique(labels[before == k])) == 1]
+    alone = [k for k in whole if np.array_equal(labels == labels[30 * k], before == k)]
+    assert 5 <= len(alone) < 8
+
+
+def test_neighbourhoods_climb_higher_than_the_whole() -> None:
+    target = in_pairs(np.random.default_rng(0))
+    reached: dict[str, list[float]] = {"whole": [], "neighbourhoods": []}
+    for seed in range(4):
+        start = np.random.default_rng(seed).permutation(np.arange(240) % 3).astype(np.int32)
+        _, densities = regrouped(target, start, 60, np.random.default_rng(seed))
+        reached["neighbourhoods"].append(densities[-1])
+        labels, stream = start.copy(), new_stream(np.uint64(seed))
+        stats = gather_stats(target.prior, target.data, labels, 3)
+        for _ in range(60):
+            stats = _regroup_some(target, labels, stats, MOST_CLUSTERS, 0.0, stream)
+        reached["whole"].append(log_joint(target, stats))
+    assert np.mean(reached["neighbourhoods"]) > np.mean(reached["whole"]) + 5.0
 
 
 def test_a_draw_leaves_most_of_its_time_to_sweeps(rng: np.random.Generator) -> None:

@@ -34,13 +34,15 @@ def test_slow_chains_get_more_iterations(
     assert increased.n_iterations == 10 * INCREASES[kernel, draws_per_time, n_draws]
 
 
-def test_clusters_with_fewer_members_than_statistics_get_a_window(
-    rng: np.random.Generator,
+@pytest.mark.parametrize("n_clusters", [60, 24])
+def test_clusters_with_few_members_for_their_statistics_get_a_window(
+    n_clusters: int, rng: np.random.Generator
 ) -> None:
+    """Of 21 statistics with 10 members, and with 25, which is less than 1.5 times as many."""
     n_obs = 600
     component = dps.MvNormal(np.zeros(5), 0.1, 7.0, np.eye(5))
     target = target_of(component, rng.normal(size=(n_obs, 5)), 1.0)
-    few, many = (sampler.resume(target, np.arange(n_obs) % k) for k in (3, 60))
+    few, many = (sampler.resume(target, np.arange(n_obs) % k) for k in (3, n_clusters))
     with_list, with_window = (make_schedule("exact", target, state) for state in (few, many))
     assert with_list.window == 0
     assert with_list.n_scanned == len(with_list.scan_list) > 0
