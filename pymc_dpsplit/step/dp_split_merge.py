@@ -86,7 +86,7 @@ class DPSplitMerge(BlockedStep):
         takes no more than 0.07 ms, some hundreds in few dimensions; else ``"exact"``.
         ``"exact"``: a floored-slice sweep over all labels; from five features on, a collapsed
         scan of the observations likeliest to found clusters, or of a random window if clusters have
-        fewer members than sufficient statistics; then split/merge attempts and transfers.
+        fewer than 1.5 members per sufficient statistic; then split/merge attempts and transfers.
         ``"collapsed"``: collapsed Gibbs (Neal 2000, algorithm 3), sequential;
         ``"collapsed-split-merge"`` also has attempts between anchored pairs.  All leave the
         posterior exactly invariant.  docs/samplers.md has those of the literature; some are not
