@@ -56,7 +56,7 @@ from pymc_dpsplit.variables.declared_models import one_step_each
 from pymc_dpsplit.variables.step_registration import register_step
 
 # Greedy moves, or more attempts, are made in the first third of tuning, and no longer than this.
-_MOST_EARLY_DRAWS = 300
+_MOST_EARLY_DRAWS = {SLICES: 300, COLLAPSED: 100}
 # Number of tuning draws between two schedules.
 _RESCHEDULE_EVERY = 25
 
@@ -372,8 +372,8 @@ class DPSplitMerge(BlockedStep):
 
     def _is_early(self) -> bool:
         """Whether a draw of tuning searches for clusters instead of following the posterior."""
-        searches = self.kernel in (SLICES, COLLAPSED) and not self.options.continues
-        return searches and self.n_done < min(self.n_tune // 3, _MOST_EARLY_DRAWS)
+        most = 0 if self.options.continues else _MOST_EARLY_DRAWS.get(self.kernel, 0)
+        return self.n_done < min(self.n_tune // 3, most)
 
     def _form(self) -> str:
         is_greedy = self.kernel == SLICES and self._is_early()
