@@ -5,8 +5,8 @@ N(0, 4.5^2 I), covariances inverse Wishart with 6 degrees of freedom and mean I;
 rows.  W3 is twenty in eight dimensions, nearly separate: centres N(0, 1.6^2 I), 12 degrees of
 freedom, 1e4 rows or, as "W3_1e3", fewer.  One generator draws the mixture and 10,000 test rows,
 another, seeded by the mixture's seed and the number of rows, the rows themselves, so that workloads
-of all sizes share mixture and test rows.  The prior is the same everywhere but for `psi0`: alpha =
-1, kappa0 = 0.1, nu0 = D + 2, and mu0 the mean of the rows.
+of all sizes share mixture and test rows.  The prior is the same everywhere but for `psi0`:
+alpha = 1, kappa0 = 0.1, nu0 = D + 2, and mu0 the mean of the rows.
 
 Harder are: "student_t", 2,000 scalars of three Student-t clusters with four degrees of freedom, to
 which normal clusters are fitted; "overlapping", 5,000 rows of six Gaussians in four dimensions,
