@@ -12,6 +12,8 @@ from pymc_dpsplit.moves.target import Target
 # For sparse rows: a multiplication and addition per entry and cluster, from a table; and a gamma
 # variable per column and cluster.
 _WORK_PER_ENTRY, _PER_COLUMN = 8.0, 30.0
+# Drawing parameters takes a random variable per statistic, or with full covariance a factorisation.
+_PER_STATISTIC = 30.0
 
 
 def work_of(data: Any) -> float:
@@ -41,13 +43,17 @@ def _column_cost(data: Any) -> float:
     return data.shape[1] * _PER_COLUMN if is_sparse(data) else 0.0
 
 
-def sweep_cost(target: Target, n_clusters: int, n_sticks: float, n_evaluated: float) -> float:
+def sweep_cost(
+    target: Target, n_clusters: int, n_statistics: int, n_sticks: float, n_evaluated: float
+) -> float:
     """Cost of a sweep in nanoseconds, see `FamilyMoves`.
 
     Parameters
     ----------
     target : Target
     n_clusters : int
+    n_statistics : int
+        Number of statistics of a cluster.
     n_sticks : float
         Number of sticks broken.
     n_evaluated : float
@@ -59,7 +65,7 @@ def sweep_cost(target: Target, n_clusters: int, n_sticks: float, n_evaluated: fl
     """
     work = work_of(target.data)
     per_row = 10.0 + 0.05 * work + n_evaluated * (0.7 + 0.012 * work)
-    drawn = (n_clusters + n_sticks) * _column_cost(target.data)
+    drawn = (n_clusters + n_sticks) * n_statistics * _PER_STATISTIC
     return 5e3 + 1e3 * n_sticks + target.data.shape[0] * per_row + drawn
 
 

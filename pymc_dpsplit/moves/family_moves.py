@@ -56,8 +56,9 @@ class FamilyMoves(NamedTuple):
         ``(target) -> None``, called before the iterations of a draw.
     kernels : mapping of str to KernelForm
     sweep_cost : callable
-        ``(target, n_clusters, n_sticks, n_evaluated) -> float``: nanoseconds of a sweep that
-        breaks `n_sticks` sticks and evaluates `n_evaluated` atoms per observation.
+        ``(target, n_clusters, n_statistics, n_sticks, n_evaluated) -> float``: nanoseconds of a
+        sweep over clusters of `n_statistics` statistics each that breaks `n_sticks` sticks and
+        evaluates `n_evaluated` atoms per observation.
     attempt_cost : callable
         ``(target, n_clusters) -> float``: nanoseconds of a split/merge attempt.
     """
@@ -70,7 +71,7 @@ class FamilyMoves(NamedTuple):
     redraw_labels: Callable[..., Any]
     prepare: Callable[[Target], None]
     kernels: Mapping[str, KernelForm]
-    sweep_cost: Callable[[Target, int, float, float], float]
+    sweep_cost: Callable[[Target, int, int, float, float], float]
     attempt_cost: Callable[[Target, int], float]
 
 

@@ -38,8 +38,9 @@ _MOST_ITERATIONS = 100
 # draw, so that chains of few rows gain nothing by more draws.
 _LEAST_PER_TIME, _MOST_PER_TIME, _PER_TIME_OF_COLLAPSED = 1.5, 4.0, 2.0
 _EFFECTIVE_DRAWS_PER_TARGET = 10.0
-# Collapsed sweeps are multiplied by no more than this.  They take four fifths of the time then, so
-# that more would gain little per second, and an autocorrelation time estimated too long costs most.
+# Collapsed sweeps, or windows, are multiplied by no more than this.  They take four fifths of the
+# time then, so that more would gain little per second, and an autocorrelation time estimated too
+# long costs most.
 _MOST_TIMES_OF_COLLAPSED = 4
 # Time for split/merge attempts, as a multiple of that of the sweep.
 _ATTEMPTS_SHARE = 0.15
@@ -58,7 +59,7 @@ _MOST_ATTEMPTS = 2.0
 _ATTEMPTS_OF_COLLAPSED = 0.03
 # With fewer features the births of the sweep succeed often enough that the scan does not pay.
 _SCAN_FROM_FEATURES = 5
-# A scan of a window takes this multiple of the time of the sweep, or less if it covers all rows.
+# A scan of a window takes this multiple of the time of the sweep; of few rows it is several passes.
 _WINDOW_SHARE = 4.0
 # Clusters are small if they have fewer members than this multiple of their number of statistics.
 _SMALL = 1.5
@@ -67,14 +68,15 @@ _SMALL = 1.5
 _MOST_REGROUPINGS, _LEAST_REGROUPINGS = 0.5, 0.01
 
 
-def _sweep_cost(target: Target, n_clusters: int) -> float:
+def _sweep_cost(target: Target, state: ChainState) -> float:
     moves, n_obs = moves_of(target.prior), target.data.shape[0]
+    n_clusters, n_statistics = state.stats.shape
     if moves.is_conjugate and not breaks_sticks(target.law, n_obs):
         return n_obs * visit_cost(target, n_clusters)
     n_sticks = _n_sticks(target.law, n_clusters, n_obs)
     # Only some of the new atoms are in reach of a tile.
     n_evaluated = n_clusters + min(n_sticks, 5.0 * opening_mass(target.law, n_clusters))
-    return moves.sweep_cost(target, n_clusters, n_sticks, n_evaluated)
+    return moves.sweep_cost(target, n_clusters, n_statistics, n_sticks, n_evaluated)
 
 
 def _n_sticks(law: PartitionLaw, n_clusters: int, n_obs: int) -> float:
@@ -98,7 +100,7 @@ def _cost(kernel_name: str, target: Target, state: ChainState, schedule: Schedul
     attempts = schedule.attempts * moves_of(target.prior).attempt_cost(target, n_clusters)
     if kernel_name == COLLAPSED:
         return n_obs * visit + attempts
-    return _sweep_cost(target, n_clusters) + attempts + schedule.n_scanned * visit
+    return _sweep_cost(target, state) + attempts + schedule.n_scanned * visit
 
 
 def _iterations_within(nanoseconds: float, cost: float) -> int:
@@ -165,11 +167,11 @@ def make_schedule(
     if kernel_name == COLLAPSED:
         wanted = _ATTEMPTS_OF_COLLAPSED if attempts is None else float(attempts)
         return _with_iterations(Schedule(1, wanted, scan_list), kernel_name, target, state)
-    spent, window = _sweep_cost(target, n_clusters), 0
+    spent, window = _sweep_cost(target, state), 0
     if _may_scan(kernel_name, target):
         visit = visit_cost(target, n_clusters)
         if _has_small_clusters(target, state):
-            window = max(1, min(n_obs, int(_WINDOW_SHARE * spent / visit)))
+            window = max(1, int(_WINDOW_SHARE * spent / visit))
             spent += window * visit
         elif not is_sparse(target.data):
             scan_list = _scan_list(target, state, int(_scan_share(n_obs) * spent / visit))
@@ -271,11 +273,12 @@ def adapt_iterations(
         With about four draws per autocorrelation time if it was estimated from forty effective
         draws or more, one and a half if from fifteen or fewer, and two in any case of
         ``"collapsed-split-merge"``; if that costs at most 50 ms per draw, and with no fewer
-        iterations than `least`.  ``"collapsed-split-merge"`` gets at most four times as many.
+        iterations than `least`.  ``"collapsed-split-merge"``, or a schedule with a window, gets at
+        most four times as many.
     """
     per_time = _draws_wanted(kernel_name, draws_per_time, n_draws)
     wanted = int(np.ceil(schedule.n_iterations * draws_per_time / per_time))
     allowed = _iterations_within(_MOST, _cost(kernel_name, target, state, schedule))
-    if kernel_name == COLLAPSED:
+    if kernel_name == COLLAPSED or schedule.window > 0:
         allowed = min(allowed, _MOST_TIMES_OF_COLLAPSED * least)
     return schedule._replace(n_iterations=max(least, min(wanted, allowed)))

@@ -424,5 +424,7 @@ def test_a_window_is_successive_and_begins_anywhere(rng: np.random.Generator) ->
     }
 
 
-def test_a_long_window_is_every_observation(rng: np.random.Generator) -> None:
-    np.testing.assert_array_equal(successive_rows(4, 9, rng), np.arange(4))
+def test_a_long_window_is_several_passes(rng: np.random.Generator) -> None:
+    np.testing.assert_array_equal(successive_rows(4, 4, rng), np.arange(4))
+    rows = successive_rows(4, 9, rng)
+    np.testing.assert_array_equal(rows, (rows[0] + np.arange(9)) % 4)

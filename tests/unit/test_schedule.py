@@ -46,9 +46,23 @@ def test_clusters_with_few_members_for_their_statistics_get_a_window(
     with_list, with_window = (make_schedule("exact", target, state) for state in (few, many))
     assert with_list.window == 0
     assert with_list.n_scanned == len(with_list.scan_list) > 0
-    assert 0 < with_window.window == with_window.n_scanned <= n_obs
+    assert 0 < with_window.window == with_window.n_scanned
     assert len(with_window.scan_list) == 0
     assert make_schedule("collapsed", target, many).window == 0
+
+
+@pytest.mark.parametrize(("n_obs", "n_passes"), [(300, 4), (600, 2), (1200, 1)])
+def test_a_window_is_several_passes_where_drawing_parameters_takes_long(
+    n_obs: int, n_passes: int, rng: np.random.Generator
+) -> None:
+    """Four times as long as a sweep; parameters of 66 statistics take most of that of 300 rows."""
+    component = dps.MvNormal(np.zeros(10), 0.1, 12.0, np.eye(10))
+    target = target_of(component, rng.normal(size=(n_obs, 10)), 1.0)
+    state = sampler.resume(target, np.arange(n_obs) % 15)
+    schedule = make_schedule("exact", target, state)
+    assert schedule.window // n_obs == n_passes
+    slow = adapt_iterations(schedule, schedule.n_iterations, "exact", target, state, 50.0, 500)
+    assert slow.n_iterations == 4 * schedule.n_iterations
 
 
 @pytest.mark.parametrize(

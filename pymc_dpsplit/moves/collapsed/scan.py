@@ -242,14 +242,14 @@ def successive_rows(n_obs, n_rows, rng):
     ----------
     n_obs : int
     n_rows : int
-        All observations if there are no more.
+        More than `n_obs` are several passes; exactly as many begin with the first observation.
     rng : numpy.random.Generator
 
     Returns
     -------
-    ndarray of int64, shape (min(n_rows, n_obs),)
+    ndarray of int64, shape (n_rows,)
     """
-    if n_rows >= n_obs:
+    if n_rows == n_obs:
         return np.arange(n_obs)
     return (np.int64(rng.random() * n_obs) + np.arange(n_rows)) % n_obs
 

@@ -90,8 +90,11 @@ def _prepare(target: Target) -> None:
     empty_pool(target.prior)
 
 
-def _sweep_cost(target: Target, n_clusters: int, n_sticks: float, n_evaluated: float) -> float:
+def _sweep_cost(
+    target: Target, n_clusters: int, n_statistics: int, n_sticks: float, n_evaluated: float
+) -> float:
     """Cost in nanoseconds: a density per atom and row, then one per step of the slice samplers."""
+    del n_statistics
     steps = _STEPS_OF_SLICE * target.prior.widths.shape[0]
     per_row = 10.0 + _DENSITY * (n_evaluated + steps)
     return 2e4 + 2e3 * n_sticks + 3e2 * steps * n_clusters + target.data.shape[0] * per_row
