@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_dpsplit.components import base
-from pymc_dpsplit.components.optional import begin_tile
+from pymc_dpsplit.components.optional import begin_tile, entry_of
 from pymc_dpsplit.components.pair import WITHOUT_TILES, first_rows, other_rows
 from pymc_dpsplit.kernels.tiles import TILE, new_scratch
 from pymc_dpsplit.kernels.views import part_of
@@ -60,6 +60,14 @@ def _other_rows(prior, data):
 def _begin_tile(prior, data):
     first, other = begin_tile(prior.first, data.first), begin_tile(prior.other, data.other)
     return MixedTile(first, other, new_scratch(1))
+
+
+@base.implements(entry_of, MixedPairPrior)
+def _entry_of(prior, data, i, j):
+    n_first = data.first.shape[1]
+    if j < n_first:
+        return entry_of(prior.first, data.first, i, j)
+    return entry_of(prior.other, data.other, i, j - n_first)
 
 
 @base.implements(base.load_tile, MixedPairPrior)

@@ -91,6 +91,11 @@ def _begin_tile(prior, data):
     return RowsInTile(data, new_rows())
 
 
+@base.implements(optional.entry_of, MultinomialPrior)
+def _entry_of(prior, data, i, j):
+    return np.nan
+
+
 @base.implements(base.load_tile, MultinomialPrior)
 def _load_tile(prior, data, rows, tile):
     for t in range(TILE):

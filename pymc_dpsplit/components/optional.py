@@ -1,7 +1,9 @@
-"""Optional operations: tiles of sparse rows, and tables of the parameters of all atoms.
+"""Optional operations: tiles of sparse rows, tables of the parameters of all atoms, and entries.
 
 The optional operations of `components.base` replace a default by a faster or better version.
 """
+
+import numpy as np
 
 from pymc_dpsplit.components.base import overrelax_parameters, tile_size
 from pymc_dpsplit.components.dispatch import (
@@ -51,6 +53,15 @@ def fill_by_table(prior, data, start, stop, table, out):
         Overwritten.  A' is at least `table.constants.shape[0]`; a last tile that is not full
         repeats the last observation.
     """
+
+
+@optional_operation
+def entry_of(prior, data, i, j):
+    """Return the entry of observation i in column j; NaN if the family does not say it.
+
+    By default that of an array (N, D).
+    """
+    return np.float64(data[i, j])
 
 
 can_overrelax = whether_implemented(overrelax_parameters)

@@ -14,6 +14,9 @@ SLICES, COLLAPSED = "exact", "collapsed-split-merge"
 # first row: stick-breaking, pruning and strips do not pay off for fewer rows.  On overlapping
 # clusters in the plane both kernels give as many effective draws per second with 500 rows.
 _MOST_OF_SWEEP = 7e4
+# From so many features on chains of few rows end in partitions tens of nats apart without the
+# greedy moves of early tuning, which belong to the kernel of slices.
+_SLICES_FROM_FEATURES = 5
 # Number of clusters for which the sweep is costed; that of the chain is not known beforehand.
 _TYPICAL_CLUSTERS = 10
 
@@ -29,10 +32,11 @@ def choose_kernel(target: Target) -> str:
     Returns
     -------
     str
-        `COLLAPSED` if the family is conjugate and a collapsed sweep over all observations takes at
-        most 0.07 ms, else `SLICES`.
+        `COLLAPSED` if the family is conjugate, there are fewer than five features and a collapsed
+        sweep over all observations takes at most 0.07 ms, else `SLICES`.
     """
-    if not moves_of(target.prior).is_conjugate or is_sparse(target.data):
+    has_many = target.data.shape[1] >= _SLICES_FROM_FEATURES
+    if has_many or not moves_of(target.prior).is_conjugate or is_sparse(target.data):
         return SLICES
     sweep = target.data.shape[0] * visit_cost(target, _TYPICAL_CLUSTERS)
     return COLLAPSED if sweep <= _MOST_OF_SWEEP else SLICES

@@ -88,6 +88,11 @@ def _params_size(prior):
     return N_BEFORE + base.params_size(prior.rows)
 
 
+@base.implements(optional.entry_of, SharedLabelsPrior)
+def _entry_of(prior, data, i, j):
+    return np.nan
+
+
 @base.implements(multiplicity.multiplicity, SharedLabelsPrior)
 def _multiplicity(prior, data, i):
     before = data.ends[i - 1] if i > 0 else 0

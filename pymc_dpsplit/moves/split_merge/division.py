@@ -10,7 +10,7 @@ import numpy as np
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.moves.partition import members_of
 from pymc_dpsplit.moves.split_merge.allocation import allocate, order_by_block
-from pymc_dpsplit.moves.split_merge.launch import draw_seeds, launch
+from pymc_dpsplit.moves.split_merge.launch import launch
 
 
 @jitted
@@ -100,10 +100,8 @@ def log_division_probability(target, labels, stats, stream, a, b, anchors):
 def _divide(target, members, bounds, anchors, side, draw, stream):
     """Launch and draw the sides, or evaluate given ones; return statistics and log probability."""
     prior, data = target.prior, target.data
-    is_anchored = anchors[0] >= 0
-    seeds = anchors if is_anchored else draw_seeds(prior, data, members, stream)
-    log_shares, params = launch(prior, data, members, seeds, anchors, stream)
+    log_shares, params = launch(prior, data, members, anchors, stream)
     pair, log_q, log_q_swapped = allocate(
         prior, data, members, bounds, anchors, log_shares, params, side, draw, stream
     )
-    return pair, log_q if is_anchored else np.logaddexp(log_q, log_q_swapped)
+    return pair, log_q if anchors[0] >= 0 else np.logaddexp(log_q, log_q_swapped)

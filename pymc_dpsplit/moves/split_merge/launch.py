@@ -18,7 +18,7 @@ from pymc_dpsplit.components.base import (
     stats_size,
 )
 from pymc_dpsplit.components.multiplicity import multiplicity
-from pymc_dpsplit.components.optional import begin_tile
+from pymc_dpsplit.components.optional import begin_tile, entry_of
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.random import hash_uniform
 from pymc_dpsplit.kernels.streams import next_index, next_key, next_uniform
@@ -27,6 +27,8 @@ from pymc_dpsplit.kernels.tiles import TILE, fill_members, new_rows, new_scratch
 _SUBSAMPLE = 500
 _SCANS = 3
 _CANDIDATES = 3
+# Share of launches that start from a column.
+_BY_COLUMN = 0.25
 
 
 @jitted
@@ -100,7 +102,7 @@ def _scan(prior, data, members, anchors, log_shares, params, stream):
 
 
 @jitted
-def draw_seeds(prior, data, members, stream):
+def _draw_seeds(prior, data, members, stream):
     """Draw two seeds: a random member, and the least likely of three given the first.
 
     Parameters
@@ -152,16 +154,56 @@ def _subsample(members, stream):
 
 
 @jitted
-def launch(prior, data, members, seeds, anchors, stream):
-    """Fit two clusters to `members`, starting from two seeds.
+def _divide_by_column(prior, data, members, anchors, stream):
+    """Put those on side 0 that are as near in a random column to a random member as another one.
+
+    If many observations have one value, as the zeros of a measurement that was not made, both
+    members often have it, and side 0 is those alone.  Anchor 0, if any, takes the place of the
+    first member.
+
+    Returns
+    -------
+    ndarray of float64, shape (2, S)
+        Side 0 is empty if the family does not say what is in a column, or if anchor 1 is as near.
+    """
+    pair_stats, n_members = np.zeros((2, stats_size(prior))), members.shape[0]
+    j, first = next_index(stream, data.shape[1]), members[next_index(stream, n_members)]
+    centre = entry_of(prior, data, anchors[0] if anchors[0] >= 0 else first, j)
+    width = abs(entry_of(prior, data, members[next_index(stream, n_members)], j) - centre)
+    if anchors[1] >= 0 and abs(entry_of(prior, data, anchors[1], j) - centre) <= width:
+        return pair_stats
+    for q in range(n_members):
+        is_near = abs(entry_of(prior, data, members[q], j) - centre) <= width
+        add_row(prior, data, members[q], pair_stats[0 if is_near else 1])
+    return pair_stats
+
+
+@jitted
+def _start(prior, data, members, some, anchors, stream):
+    """Statistics from which a launch starts, shape (2, S): of a column, the anchors or two seeds.
+
+    `some` are the members of the launch, and without anchors seeds are drawn from all `members`.
+    """
+    if next_uniform(stream) < _BY_COLUMN:
+        pair_stats = _divide_by_column(prior, data, some, anchors, stream)
+        if pair_stats[0, 0] > 0.0 and pair_stats[1, 0] > 0.0:
+            return pair_stats
+    pair_stats = np.zeros((2, stats_size(prior)))
+    seeds = anchors if anchors[0] >= 0 else _draw_seeds(prior, data, members, stream)
+    for c in range(2):
+        add_row(prior, data, seeds[c], pair_stats[c])
+    return pair_stats
+
+
+@jitted
+def launch(prior, data, members, anchors, stream):
+    """Fit two clusters to `members`.
 
     Parameters
     ----------
     prior : NamedTuple
     data : ndarray of float64, shape (N, D)
     members : ndarray of int64, shape (n,)
-    seeds : ndarray of int64, shape (2,)
-        Observations from which the two clusters start.
     anchors : ndarray of int64, shape (2,)
         Observations held on sides 0 and 1, or -1 for none.
     stream : ndarray of uint64, shape (2,)
@@ -171,13 +213,10 @@ def launch(prior, data, members, seeds, anchors, stream):
     log_shares : ndarray of float64, shape (2,)
     params : ndarray of float64, shape (2, P)
     """
-    pair_stats = np.zeros((2, stats_size(prior)))
     log_shares = np.empty(2)
     params = np.empty((2, params_size(prior)))
-    for c in range(2):
-        add_row(prior, data, seeds[c], pair_stats[c])
-    fit_pair(prior, pair_stats, log_shares, params)
     some = _subsample(members, stream)
+    fit_pair(prior, _start(prior, data, members, some, anchors, stream), log_shares, params)
     for _ in range(_SCANS):
         pair_stats = _scan(prior, data, some, anchors, log_shares, params, stream)
         fit_pair(prior, pair_stats, log_shares, params)
