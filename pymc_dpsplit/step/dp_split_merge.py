@@ -82,11 +82,12 @@ class DPSplitMerge(BlockedStep):
     blocked : bool
         Not used: the variables of a mixture always move together.
     kernel : str
-        ``"auto"``, the default: ``"collapsed-split-merge"`` for so few observations that a sweep
-        takes no more than 0.07 ms, some hundreds in few dimensions; else ``"exact"``.
-        ``"exact"``: a floored-slice sweep over all labels; from five features on, a collapsed
-        scan of the observations likeliest to found clusters, or of a random window if clusters have
-        fewer than 1.5 members per sufficient statistic; then split/merge attempts and transfers.
+        ``"auto"``, the default: ``"collapsed-split-merge"`` for up to four features and so few
+        observations that a sweep takes no more than 0.07 ms, some hundreds; else ``"exact"``.
+        ``"exact"``: a floored-slice sweep over all labels; a collapsed scan of the observations
+        likeliest to found clusters (with fewer than five features only if sweeps do not let them),
+        or of a random window if clusters have fewer than 1.5 members per sufficient statistic;
+        then split/merge attempts and transfers.
         ``"collapsed"``: collapsed Gibbs (Neal 2000, algorithm 3), sequential;
         ``"collapsed-split-merge"`` also has attempts between anchored pairs.  All leave the
         posterior exactly invariant.  docs/samplers.md has those of the literature; some are not

@@ -8,11 +8,14 @@ import math
 
 import numpy as np
 
+from pymc_dpsplit.kernels.tiles import TILE
 from pymc_dpsplit.moves.collapsed.scan_list import (
     choose_scan_list,
+    founding_probabilities,
     likeliest_founders,
     log_founding_odds,
     members_of_tiny_clusters,
+    share_born_in_sweeps,
 )
 from pymc_dpsplit.moves.cost import is_sparse, regrouping_cost, visit_cost
 from pymc_dpsplit.moves.partition_law import (
@@ -57,8 +60,13 @@ _MOST_ATTEMPTS = 2.0
 # Attempts per collapsed sweep, which let the chain leave local modes.  One takes as long as a sweep
 # or two, and births and deaths by sweeps mix the number of clusters as well.
 _ATTEMPTS_OF_COLLAPSED = 0.03
-# With fewer features the births of the sweep succeed often enough that the scan does not pay.
-_SCAN_FROM_FEATURES = 5
+# With fewer features the births of the sweep often succeed.  The scan pays where they do not and a
+# few observations, as outliers, could found clusters: the sweep has at most this share of the
+# births of the scan, and the list at least this one of all that are expected.  The scan takes
+# this multiple of the time of the sweep.
+_FEW_FEATURES = 5
+_MOST_BORN, _LEAST_COVERED, _SCAN_SHARE_OF_FEW = 0.3, 0.5, 0.1
+_COVERED_OF_FEW, _ATOMS_DRAWN = 0.95, 500
 # A scan of a window takes this multiple of the time of the sweep; of few rows it is several passes.
 _WINDOW_SHARE = 4.0
 # Clusters are small if they have fewer members than this multiple of their number of statistics.
@@ -125,6 +133,20 @@ def _scan_list(target: Target, state: ChainState, most: int) -> np.ndarray:
     return np.concatenate([once, np.tile(likeliest, times)])
 
 
+def _scan_list_of_few_features(target: Target, state: ChainState, most: int) -> np.ndarray:
+    """Observations likely to found a cluster, if these are few and sweeps do not let them."""
+    nobody = np.empty(0, np.int64)
+    odds = log_founding_odds(target, state.stats)
+    likeliest = choose_scan_list(odds, min(most, TILE), _COVERED_OF_FEW)
+    expected = founding_probabilities(odds)
+    if expected[likeliest].sum() <= _LEAST_COVERED * expected.sum():
+        return nobody
+    # A generator of its own: the number of draws from that of the chain would vary by schedule.
+    atoms = _ATOMS_DRAWN, np.random.default_rng(0)
+    born = share_born_in_sweeps(target, odds, likeliest, *atoms)
+    return likeliest if born < _MOST_BORN else nobody
+
+
 def make_schedule(
     kernel_name: str,
     target: Target,
@@ -156,8 +178,7 @@ def make_schedule(
     -------
     Schedule
     """
-    scan_list = np.empty(0, np.int64)
-    n_obs, n_clusters = target.data.shape[0], len(state.stats)
+    scan_list, n_clusters = np.empty(0, np.int64), len(state.stats)
     if kernel_name in SAMPLERS:
         published = SAMPLERS[kernel_name]
         wanted = float(published.attempts if attempts is None else attempts)
@@ -170,11 +191,8 @@ def make_schedule(
     spent, window = _sweep_cost(target, state), 0
     if _may_scan(kernel_name, target):
         visit = visit_cost(target, n_clusters)
-        if _has_small_clusters(target, state):
-            window = max(1, int(_WINDOW_SHARE * spent / visit))
-            spent += window * visit
-        elif not is_sparse(target.data):
-            scan_list = _scan_list(target, state, int(_scan_share(n_obs) * spent / visit))
+        scan_list, window = _scanned(target, state, spent / visit)
+        spent += window * visit
     wanted = float(attempts or 0)
     if attempts is None:
         moves = moves_of(target.prior)
@@ -187,6 +205,23 @@ def make_schedule(
     return _with_iterations(schedule, kernel_name, target, state)
 
 
+def _scanned(target: Target, state: ChainState, visits: float) -> tuple[np.ndarray, int]:
+    """Choose a scan list or a window; a sweep takes as long as `visits` of single observations."""
+    nobody, n_obs = np.empty(0, np.int64), target.data.shape[0]
+    if _has_few_features(target):
+        few = 0 if is_sparse(target.data) else int(_SCAN_SHARE_OF_FEW * visits)
+        return (_scan_list_of_few_features(target, state, few) if few else nobody), 0
+    if _has_small_clusters(target, state):
+        return nobody, max(1, int(_WINDOW_SHARE * visits))
+    if is_sparse(target.data):
+        return nobody, 0
+    return _scan_list(target, state, int(_scan_share(n_obs) * visits)), 0
+
+
+def _has_few_features(target: Target) -> bool:
+    return target.data.shape[1] < _FEW_FEATURES
+
+
 def _scan_share(n_obs: int) -> float:
     """Time for the collapsed scan, as a multiple of that of the sweep."""
     return min(_SCAN_SHARE, math.sqrt(_SCAN_ROWS / n_obs), _SCAN_ROWS_OF_MANY / n_obs)
@@ -194,8 +229,7 @@ def _scan_share(n_obs: int) -> float:
 
 def _settled_share(target: Target) -> float:
     """Time for attempts of a chain that is settled, as a multiple of that of the sweep."""
-    has_few = target.data.shape[1] < _SCAN_FROM_FEATURES
-    return _SHARE_OF_FEW_FEATURES if has_few else _SETTLED_ATTEMPTS_SHARE
+    return _SHARE_OF_FEW_FEATURES if _has_few_features(target) else _SETTLED_ATTEMPTS_SHARE
 
 
 def _regroupings(target: Target, n_clusters: int, spent: float) -> float:
@@ -211,9 +245,8 @@ def _regroupings(target: Target, n_clusters: int, spent: float) -> float:
 
 def _may_scan(kernel_name: str, target: Target) -> bool:
     """Whether iterations may have a collapsed scan; without sticks their sweep is one already."""
-    n_obs, n_features = target.data.shape
-    is_open = moves_of(target.prior).is_conjugate and breaks_sticks(target.law, n_obs)
-    return kernel_name != "collapsed" and is_open and n_features >= _SCAN_FROM_FEATURES
+    is_open = breaks_sticks(target.law, target.data.shape[0])
+    return kernel_name != "collapsed" and is_open and moves_of(target.prior).is_conjugate
 
 
 def _has_small_clusters(target: Target, state: ChainState) -> bool:

@@ -29,6 +29,11 @@ def test_few_rows_get_collapsed_sweeps(n_obs: int, n_features: int, kernel: str)
     assert chosen(NORMAL, np.zeros((n_obs, n_features))) == kernel
 
 
+@pytest.mark.parametrize(("n_features", "kernel"), [(4, COLLAPSED), (5, SLICES)])
+def test_five_features_get_slices_and_greedy_moves(n_features: int, kernel: str) -> None:
+    assert chosen(NORMAL, np.zeros((50, n_features))) == kernel
+
+
 def test_rows_may_be_the_fewer_the_more_a_visit_costs(rng: np.random.Generator) -> None:
     rows = rng.standard_normal((272, 2))
     covariance = dps.MvNormal(np.zeros(2), 0.1, 4.0, np.eye(2))

@@ -82,6 +82,41 @@ def test_a_settled_chain_makes_fewer_attempts(
     assert settled == pytest.approx(share * searching)
 
 
+def of_one_cluster(rows: np.ndarray, kappa0: float) -> tuple[sampler.Target, sampler.ChainState]:
+    n_features = rows.shape[1]
+    component = dps.MvNormal(np.zeros(n_features), kappa0, n_features + 2.0, np.eye(n_features))
+    target = target_of(component, rows, 1.0)
+    return target, sampler.resume(target, np.zeros(len(rows), int))
+
+
+def with_outliers(n_features: int, distance: float, rng: np.random.Generator) -> np.ndarray:
+    rows = rng.standard_normal((600, n_features))
+    rows[:n_features] = distance * np.eye(n_features)
+    return rows
+
+
+def test_few_features_have_a_list_of_outliers_that_sweeps_leave_in_their_cluster(
+    rng: np.random.Generator,
+) -> None:
+    schedule = make_schedule("exact", *of_one_cluster(with_outliers(4, 8.0, rng), 1e-4))
+    assert set(schedule.scan_list) >= {0, 1, 2, 3}
+    assert len(schedule.scan_list) <= 20
+
+
+def test_few_features_have_no_list_where_atoms_are_near_the_outliers(
+    rng: np.random.Generator,
+) -> None:
+    schedule = make_schedule("exact", *of_one_cluster(with_outliers(2, 4.0, rng), 0.1))
+    assert len(schedule.scan_list) == schedule.window == 0
+
+
+def test_few_features_have_no_list_where_many_could_found_clusters(
+    rng: np.random.Generator,
+) -> None:
+    schedule = make_schedule("exact", *of_one_cluster(rng.uniform(size=(3000, 4)), 1e-4))
+    assert len(schedule.scan_list) == schedule.window == 0
+
+
 def test_few_likely_founders_are_repeated_and_the_next_ones_join_them(
     rng: np.random.Generator,
 ) -> None:

@@ -12,9 +12,19 @@ import math
 
 import numpy as np
 
-from pymc_dpsplit.components.base import mean_parameters, params_size
-from pymc_dpsplit.components.multiplicity import multiplicity
+from pymc_dpsplit.components.base import (
+    draw_parameters,
+    fill_log_density,
+    load_tile,
+    mean_parameters,
+    params_size,
+    stats_size,
+)
+from pymc_dpsplit.components.multiplicity import multiplicity, note_log_weight
+from pymc_dpsplit.components.optional import begin_tile
 from pymc_dpsplit.kernels.jit import jitted
+from pymc_dpsplit.kernels.tiles import TILE, fill_members, new_rows, new_scratch
+from pymc_dpsplit.moves.collapsed.scan import log_densities_alone
 from pymc_dpsplit.moves.partition_law import joining_mass, log_founding_factor
 from pymc_dpsplit.moves.sweep.density import fill_log_mixture, log_prior_predictive
 
@@ -49,6 +59,58 @@ def log_founding_odds(target, stats):
         log_open = log_founding_factor(law, stats.shape[0], multiplicity(prior, data, i))
         odds[i] = log_open + alone[i] - odds[i]
     return odds
+
+
+def founding_probabilities(log_odds: np.ndarray) -> np.ndarray:
+    """Probabilities of founding a cluster, given the results of `log_founding_odds`, shape (N,)."""
+    probabilities: np.ndarray = 1.0 / (1.0 + np.exp(np.minimum(-log_odds, 700.0)))
+    return probabilities
+
+
+@jitted
+def share_born_in_sweeps(target, log_odds, founders, n_atoms, rng):
+    """Estimate how many of the births that a scan gives a sweep by slices gives too.
+
+    The sweep draws a new atom from the base measure, whatever the observations are; it is a birth
+    if an observation prefers that atom to its cluster.  Both have the same mean odds, but if these
+    come from atoms that are hardly ever drawn, there are hardly any births.
+
+    Parameters
+    ----------
+    target : Target
+    log_odds : ndarray of float64, shape (N,)
+        Result of `log_founding_odds`.
+    founders : ndarray of int64, shape (M,)
+        The observations that are counted, at least one; the first `TILE` of these.
+    n_atoms : int
+        Number of atoms drawn.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    float
+    """
+    prior, data, founders = target.prior, target.data, founders[:TILE]
+    rows, tile = new_rows(), begin_tile(prior, data)
+    fill_members(rows, founders, 0)
+    load_tile(prior, data, rows, tile)
+    alone, values, scratch = (
+        log_densities_alone(prior, data, founders),
+        new_scratch(1),
+        new_scratch(4),
+    )
+    nothing, params = np.zeros(stats_size(prior)), np.empty(params_size(prior))
+    n_born = n_scanned = 0.0
+    for _ in range(n_atoms):
+        draw_parameters(prior, nothing, rng, params)
+        note_log_weight(prior, params, 0.0)
+        fill_log_density(prior, tile, params, values, scratch)
+        for t in range(founders.shape[0]):
+            log_odds_of_scan = log_odds[founders[t]]
+            log_odds_of_atom = log_odds_of_scan + values[t] - alone[t]
+            n_born += 1.0 / (1.0 + math.exp(min(-log_odds_of_atom, 700.0)))
+            n_scanned += 1.0 / (1.0 + math.exp(min(-log_odds_of_scan, 700.0)))
+    return n_born / n_scanned
 
 
 def members_of_tiny_clusters(
@@ -115,7 +177,7 @@ def choose_scan_list(log_odds: np.ndarray, most: int, covered: float) -> np.ndar
     ndarray of int64, shape (M,)
         Ascending.
     """
-    probability = 1.0 / (1.0 + np.exp(np.minimum(-log_odds, 700.0)))
+    probability = founding_probabilities(log_odds)
     likeliest = likeliest_founders(log_odds, most)
     likeliest = likeliest[np.argsort(-probability[likeliest], kind="stable")]
     enough = np.searchsorted(np.cumsum(probability[likeliest]), covered * probability.sum()) + 1
