@@ -135,16 +135,14 @@ def _scan_list(target: Target, state: ChainState, most: int) -> np.ndarray:
 
 def _scan_list_of_few_features(target: Target, state: ChainState, most: int) -> np.ndarray:
     """Observations likely to found a cluster, if these are few and sweeps do not let them."""
-    nobody = np.empty(0, np.int64)
     odds = log_founding_odds(target, state.stats)
     likeliest = choose_scan_list(odds, min(most, TILE), _COVERED_OF_FEW)
     expected = founding_probabilities(odds)
-    if expected[likeliest].sum() <= _LEAST_COVERED * expected.sum():
-        return nobody
+    are_few = expected[likeliest].sum() > _LEAST_COVERED * expected.sum()
     # A generator of its own: the number of draws from that of the chain would vary by schedule.
     atoms = _ATOMS_DRAWN, np.random.default_rng(0)
     born = share_born_in_sweeps(target, odds, likeliest, *atoms)
-    return likeliest if born < _MOST_BORN else nobody
+    return likeliest if are_few and born < _MOST_BORN else np.empty(0, np.int64)
 
 
 def make_schedule(

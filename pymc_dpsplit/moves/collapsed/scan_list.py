@@ -94,11 +94,8 @@ def share_born_in_sweeps(target, log_odds, founders, n_atoms, rng):
     rows, tile = new_rows(), begin_tile(prior, data)
     fill_members(rows, founders, 0)
     load_tile(prior, data, rows, tile)
-    alone, values, scratch = (
-        log_densities_alone(prior, data, founders),
-        new_scratch(1),
-        new_scratch(4),
-    )
+    alone = log_densities_alone(prior, data, founders)
+    values, scratch = new_scratch(1), new_scratch(4)
     nothing, params = np.zeros(stats_size(prior)), np.empty(params_size(prior))
     n_born = n_scanned = 0.0
     for _ in range(n_atoms):
