@@ -5,6 +5,7 @@ hyperparameter by NUTS.  The long tests are those of the table in docs/exactness
 `make exactness` writes.  Level 1e-5 each; controls are mistakes that no single move shows.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from tests.support.compositions import (
 from tests.support.families import FAMILIES
 from tests.support.quick import over_cases
 from tests.support.statistics import LEVEL
-from tests.support.whole_draws import MUTANTS, with_window
+from tests.support.whole_draws import MUTANTS, with_long_window, with_window
 
 CASES = [(name, row.n_features[-1]) for name, row in FAMILIES.items()]
 _SEED = 20261122
@@ -55,14 +56,18 @@ def test_a_draw_of_a_published_sampler_keeps_the_joint_law(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", [NORMAL, ("MvNormal", 5), ("Multinomial", 4)], ids=str)
-def test_a_draw_with_a_window_keeps_the_joint_law(case: tuple[str, int]) -> None:
+@pytest.mark.parametrize("window", [with_window, with_long_window], ids=["part", "passes"])
+def test_a_draw_with_a_window_keeps_the_joint_law(
+    case: tuple[str, int], window: Callable[..., None]
+) -> None:
     n_replicates = 1500 if case == NORMAL else 250
-    assert one_step(case, 40, n_replicates, _SEED, with_window).p_value > LEVEL
+    assert one_step(case, 40, n_replicates, _SEED, window).p_value > LEVEL
 
 
 @pytest.mark.slow
-def test_draws_with_a_window_have_the_enumerated_posterior() -> None:
-    assert enumeration(NORMAL, 6000, _SEED, with_window).p_value > LEVEL
+@pytest.mark.parametrize("window", [with_window, with_long_window], ids=["part", "passes"])
+def test_draws_with_a_window_have_the_enumerated_posterior(window: Callable[..., None]) -> None:
+    assert enumeration(NORMAL, 6000, _SEED, window).p_value > LEVEL
 
 
 @pytest.mark.slow

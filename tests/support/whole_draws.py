@@ -278,6 +278,13 @@ def with_window(draws: WholeDraws, monkeypatch: pytest.MonkeyPatch) -> None:
     draws.freeze(draws.schedule)
 
 
+def with_long_window(draws: WholeDraws, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scan all rows twice and a quarter of them once more, from a random one on; no mistake."""
+    del monkeypatch
+    draws.schedule = draws.schedule._replace(window=2 * draws.n_obs + draws.n_obs // 4)
+    draws.freeze(draws.schedule)
+
+
 def window_by_state(draws: WholeDraws, monkeypatch: pytest.MonkeyPatch) -> None:
     """Begin the window with a member of the smallest cluster."""
 
