@@ -11,11 +11,11 @@ import numpy as np
 from pymc_dpsplit.kernels.tiles import TILE
 from pymc_dpsplit.moves.collapsed.scan_list import (
     choose_scan_list,
+    expected_births_in_sweeps,
     founding_probabilities,
     likeliest_founders,
     log_founding_odds,
     members_of_tiny_clusters,
-    share_born_in_sweeps,
 )
 from pymc_dpsplit.moves.cost import is_sparse, regrouping_cost, visit_cost
 from pymc_dpsplit.moves.partition_law import (
@@ -135,14 +135,19 @@ def _scan_list(target: Target, state: ChainState, most: int) -> np.ndarray:
 
 def _scan_list_of_few_features(target: Target, state: ChainState, most: int) -> np.ndarray:
     """Observations likely to found a cluster, if these are few and sweeps do not let them."""
+    nobody = np.empty(0, np.int64)
+    if most == 0:
+        return nobody
     odds = log_founding_odds(target, state.stats)
     likeliest = choose_scan_list(odds, min(most, TILE), _COVERED_OF_FEW)
     expected = founding_probabilities(odds)
-    are_few = expected[likeliest].sum() > _LEAST_COVERED * expected.sum()
+    of_list = expected[likeliest].sum()
     # A generator of its own: the number of draws from that of the chain would vary by schedule.
+    # Estimated even if the list does not cover enough, so that it is compiled before sampling.
     atoms = _ATOMS_DRAWN, np.random.default_rng(0)
-    born = share_born_in_sweeps(target, odds, likeliest, *atoms)
-    return likeliest if are_few and born < _MOST_BORN else np.empty(0, np.int64)
+    born = expected_births_in_sweeps(target, odds, likeliest, *atoms)
+    is_worth_it = of_list > _LEAST_COVERED * expected.sum() and born < _MOST_BORN * of_list
+    return likeliest if is_worth_it else nobody
 
 
 def make_schedule(
@@ -205,15 +210,14 @@ def make_schedule(
 
 def _scanned(target: Target, state: ChainState, visits: float) -> tuple[np.ndarray, int]:
     """Choose a scan list or a window; a sweep takes as long as `visits` of single observations."""
-    nobody, n_obs = np.empty(0, np.int64), target.data.shape[0]
-    if _has_few_features(target):
-        few = 0 if is_sparse(target.data) else int(_SCAN_SHARE_OF_FEW * visits)
-        return (_scan_list_of_few_features(target, state, few) if few else nobody), 0
-    if _has_small_clusters(target, state):
+    has_few, nobody = _has_few_features(target), np.empty(0, np.int64)
+    if not has_few and _has_small_clusters(target, state):
         return nobody, max(1, int(_WINDOW_SHARE * visits))
     if is_sparse(target.data):
         return nobody, 0
-    return _scan_list(target, state, int(_scan_share(n_obs) * visits)), 0
+    if has_few:
+        return _scan_list_of_few_features(target, state, int(_SCAN_SHARE_OF_FEW * visits)), 0
+    return _scan_list(target, state, int(_scan_share(target.data.shape[0]) * visits)), 0
 
 
 def _has_few_features(target: Target) -> bool:

@@ -68,8 +68,8 @@ def founding_probabilities(log_odds: np.ndarray) -> np.ndarray:
 
 
 @jitted
-def share_born_in_sweeps(target, log_odds, founders, n_atoms, rng):
-    """Estimate how many of the births that a scan gives a sweep by slices gives too.
+def expected_births_in_sweeps(target, log_odds, founders, n_atoms, rng):
+    """Estimate the births of a sweep by slices; the scan has `founding_probabilities` of them.
 
     The sweep draws a new atom from the base measure, whatever the observations are; it is a birth
     if an observation prefers that atom to its cluster.  Both have the same mean odds, but if these
@@ -97,17 +97,15 @@ def share_born_in_sweeps(target, log_odds, founders, n_atoms, rng):
     alone = log_densities_alone(prior, data, founders)
     values, scratch = new_scratch(1), new_scratch(4)
     nothing, params = np.zeros(stats_size(prior)), np.empty(params_size(prior))
-    n_born = n_scanned = 0.0
+    n_born = 0.0
     for _ in range(n_atoms):
         draw_parameters(prior, nothing, rng, params)
         note_log_weight(prior, params, 0.0)
         fill_log_density(prior, tile, params, values, scratch)
         for t in range(founders.shape[0]):
-            log_odds_of_scan = log_odds[founders[t]]
-            log_odds_of_atom = log_odds_of_scan + values[t] - alone[t]
+            log_odds_of_atom = log_odds[founders[t]] + values[t] - alone[t]
             n_born += 1.0 / (1.0 + math.exp(min(-log_odds_of_atom, 700.0)))
-            n_scanned += 1.0 / (1.0 + math.exp(min(-log_odds_of_scan, 700.0)))
-    return n_born / n_scanned
+    return n_born / n_atoms
 
 
 def members_of_tiny_clusters(
