@@ -36,7 +36,8 @@ from pymc_dpsplit.moves.sweep.assignment import next_sweep, slice_sweep
 from pymc_dpsplit.moves.sweep.heavy_remainder import redraw_labels_of_conjugate
 from pymc_dpsplit.moves.target import Target
 
-_GREEDY_ATTEMPTS = 3
+# Attempts of an iteration of early tuning, at least.
+GREEDY_ATTEMPTS = 3
 
 
 @jitted
@@ -90,7 +91,7 @@ def finish_exact(target, labels, stats, rng, schedule, log_alone, acceptance_cou
 
 @jitted
 def _n_greedy(schedule):
-    return max(int(schedule.attempts), _GREEDY_ATTEMPTS)
+    return max(int(schedule.attempts), GREEDY_ATTEMPTS)
 
 
 @jitted

@@ -25,6 +25,7 @@ from pymc_dpsplit.kernels.beside import compiling_beside
 from pymc_dpsplit.moves.conjugate import CONJUGATE
 from pymc_dpsplit.moves.nonconjugate.iterations import NONCONJUGATE
 from pymc_dpsplit.step.dp_split_merge import DPSplitMerge
+from pymc_dpsplit.step.early_tuning import best_of
 from pymc_dpsplit.step.kernel_choice import SLICES
 from pymc_dpsplit.step.progress_bar import PlainColumn
 
@@ -47,8 +48,13 @@ def compile_kernels(step: DPSplitMerge, point: dict[str, np.ndarray]) -> None:
     trial = copy.copy(step)
     trial.setup_chain(np.random.default_rng(0), _TUNE, 1)
     with _without_collection(), compiling_beside():
-        sampler.begin_to_compile(trial._form(), trial._read(point)[1], np.random.default_rng(0))
+        target, rng = trial._read(point)[1], np.random.default_rng(0)
+        sampler.begin_to_compile(trial._form(), target, rng)
+        searches = trial._is_early() and sampler.moves_of(target.prior).is_conjugate
         point, _ = trial.step(point)
+        if searches and trial.labels is not None:
+            state = sampler.resume(target, trial.labels)
+            best_of(target, state, state, rng)
         trial.n_done = _TUNE + 1
         trial.step(point)
     # A process forked while threads run may hang.

@@ -31,6 +31,7 @@ from pymc_dpsplit.step.concentration_move import (
     with_present_law,
 )
 from pymc_dpsplit.step.drawn_values import drawn_values, with_drawn_entries
+from pymc_dpsplit.step.early_tuning import n_early_draws, searched
 from pymc_dpsplit.step.intercept_move import move_intercepts
 from pymc_dpsplit.step.joint_label_row_update import update_incomplete_rows, update_latent_rows
 from pymc_dpsplit.step.kernel_choice import AUTO, COLLAPSED, SLICES, choose_kernel
@@ -55,8 +56,6 @@ from pymc_dpsplit.variables.conditioning import Conditioning
 from pymc_dpsplit.variables.declared_models import one_step_each
 from pymc_dpsplit.variables.step_registration import register_step
 
-# Greedy moves, or more attempts, are made in the first third of tuning, and no longer than this.
-_MOST_EARLY_DRAWS = {SLICES: 300, COLLAPSED: 100}
 # Number of tuning draws between two schedules.
 _RESCHEDULE_EVERY = 25
 
@@ -299,9 +298,11 @@ class DPSplitMerge(BlockedStep):
         state = self._chain_state(target, conditioning, point)
         strength = strength_prior(self._concentrations, point, conditioning.law, self.rng, early)
         schedule = self._scheduled(target, state, strength)
-        state, counts = sampler.advance(
-            self._form(), target, state, self.rng, schedule, self._threads()
-        )
+        form, pool = self._form(), self._threads()
+        if early and not self.mixture.is_latent:
+            progress = self.n_done, self._n_early()
+            state = searched(form, target, state, schedule, *progress, self.rng, pool)
+        state, counts = sampler.advance(form, target, state, self.rng, schedule, pool)
         target = with_present_law(target, strength)
         target, state, point, n_exchanged = self._exchanged(
             target, state, conditioning, point, schedule, counts
@@ -371,10 +372,12 @@ class DPSplitMerge(BlockedStep):
             stats = sampler.resume(target, self.labels).stats
         return sampler.ChainState(self.labels, stats, self.of_rows, self.of_clusters)
 
+    def _n_early(self) -> int:
+        """Number of draws that search for clusters instead of following the posterior."""
+        return 0 if self.options.continues else n_early_draws(self.kernel, self.n_tune)
+
     def _is_early(self) -> bool:
-        """Whether a draw of tuning searches for clusters instead of following the posterior."""
-        most = 0 if self.options.continues else _MOST_EARLY_DRAWS.get(self.kernel, 0)
-        return self.n_done < min(self.n_tune // 3, most)
+        return self.n_done < self._n_early()
 
     def _form(self) -> str:
         is_greedy = self.kernel == SLICES and self._is_early()

@@ -17,6 +17,7 @@ from pymc_dpsplit.moves.collapsed.scan_list import (
     log_founding_odds,
     members_of_tiny_clusters,
 )
+from pymc_dpsplit.moves.conjugate import GREEDY_ATTEMPTS
 from pymc_dpsplit.moves.cost import is_sparse, regrouping_cost, visit_cost
 from pymc_dpsplit.moves.partition_law import (
     PartitionLaw,
@@ -24,7 +25,7 @@ from pymc_dpsplit.moves.partition_law import (
     opening_mass,
     sticks_below,
 )
-from pymc_dpsplit.sampler import SAMPLERS, ChainState, Schedule, Target, moves_of
+from pymc_dpsplit.sampler import GREEDY, SAMPLERS, ChainState, Schedule, Target, moves_of
 from pymc_dpsplit.step.kernel_choice import COLLAPSED
 
 # Time per draw in nanoseconds.  PyMC and the step spend 0.1 to 0.2 ms on a draw, and more with
@@ -97,8 +98,23 @@ def _n_sticks(law: PartitionLaw, n_clusters: int, n_obs: int) -> float:
     return float(sticks_below(law.discount, rest, n_obs))
 
 
-def _cost(kernel_name: str, target: Target, state: ChainState, schedule: Schedule) -> float:
-    """Approximate cost of an iteration on the reference machine, in nanoseconds."""
+def cost_of_iteration(
+    kernel_name: str, target: Target, state: ChainState, schedule: Schedule
+) -> float:
+    """Approximate cost of an iteration on the reference machine, in nanoseconds.
+
+    Parameters
+    ----------
+    kernel_name : str
+        One of `sampler.KERNELS`, or `GREEDY`.
+    target : Target
+    state : ChainState
+    schedule : Schedule
+
+    Returns
+    -------
+    float
+    """
     n_obs, n_clusters = target.data.shape[0], len(state.stats)
     if kernel_name in SAMPLERS:
         return SAMPLERS[kernel_name].cost(target, n_clusters, schedule.attempts, schedule.settings)
@@ -108,6 +124,11 @@ def _cost(kernel_name: str, target: Target, state: ChainState, schedule: Schedul
     attempts = schedule.attempts * moves_of(target.prior).attempt_cost(target, n_clusters)
     if kernel_name == COLLAPSED:
         return n_obs * visit + attempts
+    if kernel_name == GREEDY:
+        attempts = GREEDY_ATTEMPTS * moves_of(target.prior).attempt_cost(target, n_clusters)
+        # Neighbourhoods divide twice as many observations again.
+        regroupings = 3.0 * schedule.regroupings * regrouping_cost(target, n_clusters)
+        return _sweep_cost(target, state) + attempts + regroupings
     return _sweep_cost(target, state) + attempts + schedule.n_scanned * visit
 
 
@@ -263,7 +284,7 @@ def _with_iterations(
     schedule: Schedule, kernel_name: str, target: Target, state: ChainState
 ) -> Schedule:
     """Give a schedule as many iterations as cost little beside PyMC's part of a draw."""
-    cost = _cost(kernel_name, target, state, schedule)
+    cost = cost_of_iteration(kernel_name, target, state, schedule)
     few = _LEAST_OF_COLLAPSED if kernel_name == COLLAPSED else _LEAST
     least = min(few + _LEAST_PER_ROW * target.data.shape[0], _LEAST_OF_MANY)
     return schedule._replace(n_iterations=_iterations_within(least, cost))
@@ -313,7 +334,7 @@ def adapt_iterations(
     """
     per_time = _draws_wanted(kernel_name, draws_per_time, n_draws)
     wanted = int(np.ceil(schedule.n_iterations * draws_per_time / per_time))
-    allowed = _iterations_within(_MOST, _cost(kernel_name, target, state, schedule))
+    allowed = _iterations_within(_MOST, cost_of_iteration(kernel_name, target, state, schedule))
     if kernel_name == COLLAPSED or schedule.window > 0:
         allowed = min(allowed, _MOST_TIMES_OF_COLLAPSED * least)
     return schedule._replace(n_iterations=max(least, min(wanted, allowed)))

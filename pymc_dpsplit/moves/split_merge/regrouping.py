@@ -106,7 +106,7 @@ def _update_gains(target, log_opening, sides, log_m, a, b, gains):
 
 
 @jitted
-def _random_factors(n_sides, discount, stream):
+def random_factors(n_sides, discount, stream):
     """Factors of the gains of all pairs below the diagonal, uniform from 1 - `discount` to 1."""
     factors = np.ones((n_sides, n_sides))
     if discount > 0.0:
@@ -128,7 +128,7 @@ def _best_pair(gains, factors):
 
 
 @jitted
-def _join_sides(target, log_opening, sides, factors):
+def join_sides(target, log_opening, sides, factors):
     """Merge the best pair until no merge gains.
 
     Parameters
@@ -217,9 +217,9 @@ def _regroup_some(target, labels, stats, most, discount, stream):
     n_clusters = stats.shape[0]
     chosen = _neighbours(target, labels, stats, most, stream)
     sides = _divide_all(target, labels, stats, chosen, stream)
-    factors = _random_factors(sides.shape[0], discount, stream)
+    factors = random_factors(sides.shape[0], discount, stream)
     # Of a cluster that is there, so that it is positive where the number of clusters is bounded.
-    joined = _join_sides(target, log_opening_mass(target.law, n_clusters - 1), sides, factors)
+    joined = join_sides(target, log_opening_mass(target.law, n_clusters - 1), sides, factors)
     numbers, regrouped = _number_anew(stats, chosen, sides, joined)
     is_better = log_joint(target, regrouped) > log_joint(target, stats)
     for i in range(labels.shape[0]):
