@@ -16,7 +16,13 @@ from pymc_dpsplit.kernels.rows import copy_row
 from pymc_dpsplit.kernels.streams import new_stream, next_uniform
 from pymc_dpsplit.moves.partition import gather_stats, log_joint
 from pymc_dpsplit.moves.partition_law import log_opening_mass
-from pymc_dpsplit.moves.split_merge.regrouping import MOST_CLUSTERS, join_sides, random_factors
+from pymc_dpsplit.moves.split_merge.regrouping import (
+    MOST_CLUSTERS,
+    all_gains,
+    join_sides,
+    random_factors,
+)
+from pymc_dpsplit.moves.split_merge.selection import log_marginals
 
 # All pairs of so many cells at most are compared.
 MOST_CELLS = 2 * MOST_CLUSTERS
@@ -112,10 +118,12 @@ def cross(target, labels, stats, others, stats_of_others, generator):
     of_cells = gather_stats(target.prior, target.data, cells, n_cells)
     # Of a cluster that is there, so that it is positive where the number of clusters is bounded.
     log_opening = log_opening_mass(target.law, stats.shape[0] - 1)
+    log_m = log_marginals(target.prior, of_cells)
+    gains = all_gains(target, log_opening, of_cells, log_m)
     for sequence in range(_SEQUENCES):
         discount = 0.0 if sequence == 0 else next_uniform(stream)
         factors, merged = random_factors(n_cells, discount, stream), of_cells.copy()
-        joined = join_sides(target, log_opening, merged, factors)
+        joined = join_sides(target, log_opening, merged, log_m.copy(), gains.copy(), factors)
         numbers, crossed = _groups_of(merged, joined)
         reached = log_joint(target, crossed)
         if reached > best:

@@ -84,7 +84,7 @@ def _gain(target, log_opening, sides, log_m, s, t):
 
 
 @jitted
-def _all_gains(target, log_opening, sides, log_m):
+def all_gains(target, log_opening, sides, log_m):
     """Gains of all pairs below the diagonal, shape (n, n); -inf elsewhere and of empty sides."""
     n_sides = sides.shape[0]
     gains = np.full((n_sides, n_sides), -np.inf)
@@ -128,7 +128,7 @@ def _best_pair(gains, factors):
 
 
 @jitted
-def join_sides(target, log_opening, sides, factors):
+def join_sides(target, log_opening, sides, log_m, gains, factors):
     """Merge the best pair until no merge gains.
 
     Parameters
@@ -138,6 +138,10 @@ def join_sides(target, log_opening, sides, factors):
         Log mass with which a cluster is opened; one value for all merges.
     sides : ndarray of float64, shape (n, S)
         Changed: a side has the statistics of those that have joined it.
+    log_m : ndarray of float64, shape (n,)
+        Log marginal likelihoods of the sides; changed with them.
+    gains : ndarray of float64, shape (n, n)
+        Result of `all_gains`; changed.
     factors : ndarray of float64, shape (n, n)
         By which gains are multiplied when pairs are compared.
 
@@ -146,8 +150,7 @@ def join_sides(target, log_opening, sides, factors):
     ndarray of int64, shape (n,)
         The side that each has joined, one before it, or itself.
     """
-    joined, log_m = np.arange(sides.shape[0]), log_marginals(target.prior, sides)
-    gains = _all_gains(target, log_opening, sides, log_m)
+    joined = np.arange(sides.shape[0])
     a, b = _best_pair(gains, factors)
     while a != b:
         copy_row(sum_of_rows(sides, a, b), sides[a])
@@ -219,7 +222,10 @@ def _regroup_some(target, labels, stats, most, discount, stream):
     sides = _divide_all(target, labels, stats, chosen, stream)
     factors = random_factors(sides.shape[0], discount, stream)
     # Of a cluster that is there, so that it is positive where the number of clusters is bounded.
-    joined = join_sides(target, log_opening_mass(target.law, n_clusters - 1), sides, factors)
+    log_opening = log_opening_mass(target.law, n_clusters - 1)
+    log_m = log_marginals(target.prior, sides)
+    gains = all_gains(target, log_opening, sides, log_m)
+    joined = join_sides(target, log_opening, sides, log_m, gains, factors)
     numbers, regrouped = _number_anew(stats, chosen, sides, joined)
     is_better = log_joint(target, regrouped) > log_joint(target, stats)
     for i in range(labels.shape[0]):
