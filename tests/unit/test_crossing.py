@@ -104,6 +104,7 @@ def many_spheres(seed):
     return target_of(prior, centres + rng.standard_normal((180, 10)), 1.0)
 
 
+@pytest.mark.compiled
 def test_new_starts_climb_higher_than_the_chain_alone() -> None:
     """Log joint density after as many iterations in all, eight seeds."""
     target, gains = many_spheres(0), []
@@ -122,6 +123,7 @@ def test_new_starts_climb_higher_than_the_chain_alone() -> None:
     assert np.mean(gains) > 5.0
 
 
+@pytest.mark.compiled
 def test_new_starts_are_evenly_spread_and_few_where_they_are_long(
     rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
