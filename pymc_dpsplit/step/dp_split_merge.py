@@ -299,9 +299,9 @@ class DPSplitMerge(BlockedStep):
         strength = strength_prior(self._concentrations, point, conditioning.law, self.rng, early)
         schedule = self._scheduled(target, state, strength)
         form, pool = self._form(), self._threads()
-        if early and not self.mixture.is_latent:
-            progress = self.n_done, self._n_early()
-            state = searched(form, target, state, schedule, *progress, self.rng, pool)
+        if early:
+            given, progress = (form, target, state, schedule), (self.n_done, self._n_early())
+            state = searched(self.mixture, *given, *progress, self.rng, pool)
         state, counts = sampler.advance(form, target, state, self.rng, schedule, pool)
         target = with_present_law(target, strength)
         target, state, point, n_exchanged = self._exchanged(

@@ -16,6 +16,7 @@ from pymc_dpsplit.moves.split_merge.crossing import cross
 from pymc_dpsplit.moves.strength import fixed_strength
 from pymc_dpsplit.step.kernel_choice import COLLAPSED, SLICES
 from pymc_dpsplit.step.schedule import cost_of_iteration
+from pymc_dpsplit.variables import MixtureVariables
 
 # Greedy moves, or more attempts, are made in the first third of tuning, and no longer than this.
 _MOST_DRAWS = {SLICES: 300, COLLAPSED: 100}
@@ -43,6 +44,7 @@ def n_early_draws(kernel_name: str, n_tune: int) -> int:
 
 
 def searched(
+    mixture: MixtureVariables,
     form: str,
     target: sampler.Target,
     state: sampler.ChainState,
@@ -54,10 +56,12 @@ def searched(
 ) -> sampler.ChainState:
     """Cross a chain with a new start, if it is time for one and the family is conjugate.
 
-    Latent rows fit the partition that the chain has, so that a new start is behind from the first.
+    Latent rows fit the partition that the chain has, so that there are no new starts.
 
     Parameters
     ----------
+    mixture : MixtureVariables
+        May have to record all clusters; partitions with more than it can record are left out.
     form : str
         Kernel of early tuning: one of `sampler.KERNELS`, or `GREEDY`.
     target : Target
@@ -75,14 +79,16 @@ def searched(
     ChainState
         With a joint density as high as that of `state` or higher.
     """
-    n_starts = _n_starts(form, target, state, schedule, n_early)
+    n_starts = 0 if mixture.is_latent else _n_starts(form, target, state, schedule, n_early)
     if n_done == 0 or n_starts == 0 or n_done % (n_early // n_starts):
         return state
     schedule = schedule._replace(strength=fixed_strength())
     other = sampler.start(target, rng)
     for _ in range(_DRAWS_OF_START):
         other, _ = sampler.advance(form, target, other, rng, schedule, pool)
-    return best_of(target, state, other, rng)
+    best = best_of(target, state, other, rng)
+    is_recorded = len(best.stats) <= mixture.max_clusters or not mixture.needs_all_rows
+    return best if is_recorded else state
 
 
 def _n_starts(

@@ -1,5 +1,8 @@
 """Crossing in early tuning: it climbs, keeps the books, and joins what two partitions found."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -15,6 +18,7 @@ from pymc_dpsplit.step.early_tuning import best_of, n_early_draws, searched
 from pymc_dpsplit.step.schedule import make_schedule
 from tests.support.families import component_of, target_of
 
+MIXTURE: Any = SimpleNamespace(is_latent=False, needs_all_rows=True, max_clusters=30)
 LAWS = {
     "Dirichlet": PartitionLaw(0.0, 1.0),
     "Pitman-Yor": PartitionLaw(0.3, 0.5),
@@ -116,7 +120,7 @@ def test_new_starts_climb_higher_than_the_chain_alone() -> None:
             schedule = make_schedule("exact", target, state, is_settled=False)
             for n_done in range(n_draws):
                 told = schedule, n_done, n_early or 4
-                state = searched(sampler.GREEDY, target, state, *told, rng)
+                state = searched(MIXTURE, sampler.GREEDY, target, state, *told, rng)
                 state, _ = sampler.advance(sampler.GREEDY, target, state, rng, schedule)
             reached.append(log_joint(target, state.stats))
         gains.append(reached[1] - reached[0])
@@ -130,11 +134,13 @@ def test_new_starts_are_evenly_spread_and_few_where_they_are_long(
     target, _ = six_groups(rng)
     state = sampler.start(target, rng)
     schedule = make_schedule("exact", target, state, is_settled=False)
-    monkeypatch.setattr(early_tuning, "best_of", lambda *_: None)
+    crossed_state = sampler.start(target, rng)
+    monkeypatch.setattr(early_tuning, "best_of", lambda *_: crossed_state)
 
     def when(n_early: int, form: str = sampler.GREEDY) -> list[int]:
+        given = MIXTURE, form, target, state
         told = ((schedule, n_done, n_early) for n_done in range(n_early))
-        made = [searched(form, target, state, *each, rng) is None for each in told]
+        made = [searched(*given, *each, rng) is crossed_state for each in told]
         return np.flatnonzero(made).tolist()
 
     assert when(166) == list(range(5, 166, 5))
@@ -154,9 +160,23 @@ def test_families_that_are_not_conjugate_have_no_new_starts(
     target, _ = six_groups(rng)
     state = sampler.start(target, rng)
     schedule = make_schedule("exact", target, state, is_settled=False)
-    assert searched(sampler.GREEDY, target, state, schedule, 10, 100, rng) is not state
+    assert searched(MIXTURE, sampler.GREEDY, target, state, schedule, 10, 100, rng) is not state
     monkeypatch.setattr(sampler, "moves_of", lambda _: NONCONJUGATE)
-    assert searched(sampler.GREEDY, target, state, schedule, 10, 100, rng) is state
+    assert searched(MIXTURE, sampler.GREEDY, target, state, schedule, 10, 100, rng) is state
+
+
+def test_latent_rows_have_no_new_starts_and_what_cannot_be_recorded_is_left_out(
+    rng: np.random.Generator,
+) -> None:
+    target, _ = six_groups(rng)
+    state = sampler.resume(target, np.zeros(120, int))
+    told = sampler.GREEDY, target, state, make_schedule("exact", target, state), 10, 100, rng
+    few = SimpleNamespace(is_latent=False, needs_all_rows=True, max_clusters=2)
+    latent = SimpleNamespace(is_latent=True, needs_all_rows=True, max_clusters=30)
+    summed = SimpleNamespace(is_latent=False, needs_all_rows=False, max_clusters=2)
+    assert searched(few, *told) is state
+    assert searched(latent, *told) is state
+    assert len(searched(summed, *told).stats) > 2
 
 
 def test_draws_that_search() -> None:
