@@ -18,7 +18,7 @@ from pymc_dpsplit.step.early_tuning import best_of, n_early_draws, searched
 from pymc_dpsplit.step.schedule import make_schedule
 from tests.support.families import component_of, target_of
 
-MIXTURE: Any = SimpleNamespace(is_latent=False, needs_all_rows=True, max_clusters=30)
+MIXTURE: Any = SimpleNamespace(is_latent=False, needs_all_rows=True, max_clusters=50)
 LAWS = {
     "Dirichlet": PartitionLaw(0.0, 1.0),
     "Pitman-Yor": PartitionLaw(0.3, 0.5),
@@ -172,7 +172,7 @@ def test_latent_rows_have_no_new_starts_and_what_cannot_be_recorded_is_left_out(
     state = sampler.resume(target, np.zeros(120, int))
     told = sampler.GREEDY, target, state, make_schedule("exact", target, state), 10, 100, rng
     few = SimpleNamespace(is_latent=False, needs_all_rows=True, max_clusters=2)
-    latent = SimpleNamespace(is_latent=True, needs_all_rows=True, max_clusters=30)
+    latent = SimpleNamespace(is_latent=True, needs_all_rows=True, max_clusters=50)
     summed = SimpleNamespace(is_latent=False, needs_all_rows=False, max_clusters=2)
     assert searched(few, *told) is state
     assert searched(latent, *told) is state
