@@ -50,7 +50,8 @@ def compile_kernels(step: DPSplitMerge, point: dict[str, np.ndarray]) -> None:
     with _without_collection(), compiling_beside():
         target, rng = trial._read(point)[1], np.random.default_rng(0)
         sampler.begin_to_compile(trial._form(), target, rng)
-        searches = trial._is_early() and sampler.moves_of(target.prior).is_conjugate
+        has_starts = sampler.moves_of(target.prior).is_conjugate and not trial.mixture.is_latent
+        searches = trial._is_early() and has_starts
         point, _ = trial.step(point)
         if searches and trial.labels is not None:
             state = sampler.resume(target, trial.labels)
