@@ -15,6 +15,7 @@ from rich.console import Console
 
 import pymc_dpsplit as dps
 from pymc_dpsplit.moves.partition import entropy
+from pymc_dpsplit.step import early_tuning
 
 ROWS = np.random.default_rng(5).normal(size=(30, 2)) + np.repeat([[-4.0], [0.0], [4.0]], 10, axis=0)
 NORMAL = dps.Normal(0.0, 0.1, 2.0, 1.0)
@@ -421,6 +422,18 @@ def test_attempts_are_more_frequent_in_early_tuning():
         point, (stats,) = step.step(point)
         attempts.append(stats["x_attempts"])
     assert attempts == [1.0] * 3 + [0.03] * 6
+
+
+@pytest.mark.parametrize("kernel", ["auto", "exact"])
+def test_new_starts_are_crossed_in_early_tuning_alone(kernel, monkeypatch):
+    crossed = []
+    monkeypatch.setattr(
+        early_tuning, "best_of", lambda *given: crossed.append(step.n_done) or given[1]
+    )
+    step, point = begun(model_of(), 0, tune=60, kernel=kernel)
+    for _ in range(70):
+        point, _ = step.step(point)
+    assert crossed == [5, 10, 15]
 
 
 def test_attempts_after_slices_are_fewer_from_the_second_half_of_tuning_on():
