@@ -301,6 +301,15 @@ def test_restored_step_goes_on_identically(kernel, n_steps):
     assert equal_dataclass_values(state, before)  # what was saved is a copy
 
 
+def test_restored_step_has_the_same_new_starts():
+    model = model_of()
+    step, point = begun(model, 8, tune=60)
+    other, _ = begun(model, 0, seed=9, tune=60)
+    other.sampling_state = step.sampling_state
+    assert_same_chain(step, other, point)
+    assert step.n_done > 10  # the second start was after the eighth draw
+
+
 def test_restored_step_goes_on_with_its_window():
     counts = np.random.default_rng(4).poisson(2.0, size=(80, 40))
     with pm.Model() as model:
