@@ -25,7 +25,7 @@ from pymc_dpsplit.kernels.beside import compiling_beside
 from pymc_dpsplit.moves.conjugate import CONJUGATE
 from pymc_dpsplit.moves.nonconjugate.iterations import NONCONJUGATE
 from pymc_dpsplit.step.dp_split_merge import DPSplitMerge
-from pymc_dpsplit.step.early_tuning import best_of
+from pymc_dpsplit.step.early_tuning import best_of, has_new_starts
 from pymc_dpsplit.step.kernel_choice import SLICES
 from pymc_dpsplit.step.progress_bar import PlainColumn
 
@@ -50,8 +50,7 @@ def compile_kernels(step: DPSplitMerge, point: dict[str, np.ndarray]) -> None:
     with _without_collection(), compiling_beside():
         target, rng = trial._read(point)[1], np.random.default_rng(0)
         sampler.begin_to_compile(trial._form(), target, rng)
-        has_starts = sampler.moves_of(target.prior).is_conjugate and not trial.mixture.is_latent
-        searches = trial._is_early() and has_starts
+        searches = trial._is_early() and has_new_starts(trial.mixture, target)
         point, _ = trial.step(point)
         if searches and trial.labels is not None:
             state = sampler.resume(target, trial.labels)

@@ -43,6 +43,14 @@ def n_early_draws(kernel_name: str, n_tune: int) -> int:
     return min(n_tune // 3, _MOST_DRAWS.get(kernel_name, 0))
 
 
+def has_new_starts(mixture: MixtureVariables, target: sampler.Target) -> bool:
+    """Return whether early tuning makes new starts: for conjugate families.
+
+    Latent rows fit the partition that the chain has, so that a new start would be behind.
+    """
+    return sampler.moves_of(target.prior).is_conjugate and not mixture.is_latent
+
+
 def searched(
     mixture: MixtureVariables,
     form: str,
@@ -54,9 +62,7 @@ def searched(
     rng: np.random.Generator,
     pool: ThreadPoolExecutor | None = None,
 ) -> sampler.ChainState:
-    """Cross a chain with a new start, if it is time for one and the family is conjugate.
-
-    Latent rows fit the partition that the chain has, so that there are no new starts.
+    """Cross a chain with a new start, if it has such and it is time for one.
 
     Parameters
     ----------
@@ -79,8 +85,10 @@ def searched(
     ChainState
         With a joint density as high as that of `state` or higher.
     """
-    n_starts = 0 if mixture.is_latent else _n_starts(form, target, state, schedule, n_early)
-    if n_done == 0 or n_starts == 0 or n_done % (n_early // n_starts):
+    if n_done == 0 or not has_new_starts(mixture, target):
+        return state
+    n_starts = _n_starts(form, target, state, schedule, n_early)
+    if n_starts == 0 or n_done % (n_early // n_starts):
         return state
     schedule = schedule._replace(strength=fixed_strength())
     other = sampler.start(target, rng)
@@ -98,8 +106,6 @@ def _n_starts(
     schedule: sampler.Schedule,
     n_early: int,
 ) -> int:
-    if not sampler.moves_of(target.prior).is_conjugate:
-        return 0
     n_iterations = 1 if form == sampler.GREEDY else schedule.n_iterations
     cost = _DRAWS_OF_START * n_iterations * cost_of_iteration(form, target, state, schedule)
     return min(_MOST_STARTS, n_early // _LEAST_BETWEEN, int(_TIME_OF_STARTS / cost))

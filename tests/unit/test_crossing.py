@@ -114,7 +114,7 @@ def test_new_starts_climb_higher_than_the_chain_alone() -> None:
     target, gains = many_spheres(0), []
     for seed in range(8):
         reached = []
-        for n_draws, n_early in ((300, 0), (60, 60)):
+        for n_draws, n_early in ((400, 0), (60, 60)):
             rng = np.random.default_rng(seed)
             state = sampler.start(target, rng)
             schedule = make_schedule("exact", target, state, is_settled=False)

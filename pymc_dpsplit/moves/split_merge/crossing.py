@@ -109,9 +109,9 @@ def cross(target, labels, stats, others, stats_of_others, generator):
     cells, n_cells = np.empty(labels.shape[0], np.int32), MOST_CELLS + 1
     if max(n_clusters, n_others) <= MOST_CLUSTERS:
         n_cells = _number_cells(labels, n_clusters, others, n_others, cells)
-    best = log_joint(target, stats)
-    if log_joint(target, stats_of_others) > best:
-        best, stats = log_joint(target, stats_of_others), stats_of_others.copy()
+    best, of_others = log_joint(target, stats), log_joint(target, stats_of_others)
+    if of_others > best:
+        best, stats = of_others, stats_of_others.copy()
         labels[:] = others
     if n_cells > MOST_CELLS:
         return stats
