@@ -21,6 +21,7 @@ from pymc_dpsplit.moves.nonconjugate.iterations import NONCONJUGATE
 from pymc_dpsplit.moves.partition_law import PartitionLaw, breaks_sticks, most_clusters
 from pymc_dpsplit.moves.start import draw_n_start
 from pymc_dpsplit.moves.strength import StrengthPrior, fixed_strength, move_strength
+from pymc_dpsplit.moves.successive_draws import DrawRecord
 from pymc_dpsplit.moves.sweep.assignment import strip_count
 from pymc_dpsplit.moves.sweep.threaded_sweep import threaded_sweep
 from pymc_dpsplit.moves.target import Target as Target
@@ -340,6 +341,52 @@ def advance(
             followed = no_atoms(target.prior) if kernel_name == GREEDY else atoms
             target = move_strength(target, stats, followed, schedule.strength, rng)
     return ChainState(labels, stats), acceptance_counts
+
+
+def can_advance_several(kernel_name: str, target: Target) -> bool:
+    """Return whether a kernel makes several draws in one call, see `advance_several`."""
+    form = form_of(kernel_name, moves_of(target.prior).is_conjugate)
+    return form is not None and form.draw_several is not None
+
+
+def advance_several(
+    kernel_name: str,
+    target: Target,
+    state: ChainState,
+    rng: np.random.Generator,
+    schedule: Schedule,
+    n_draws: int,
+    n_rows: int,
+) -> tuple[ChainState, DrawRecord]:
+    """Make several draws with one schedule, on one thread; the same as one by one.
+
+    Parameters
+    ----------
+    kernel_name : str
+        One for which `can_advance_several` is true.
+    target : Target
+    state : ChainState
+        Not modified.
+    rng : numpy.random.Generator
+        Advanced.
+    schedule : Schedule
+    n_draws : int
+    n_rows : int
+        Number of clusters whose weights and parameters are recorded, at most.
+
+    Returns
+    -------
+    state : ChainState
+        After the last draw.
+    record : DrawRecord
+    """
+    form = form_of(kernel_name, moves_of(target.prior).is_conjugate)
+    assert form is not None
+    assert form.draw_several is not None
+    labels, size = state.labels.copy(), (n_draws, n_rows)
+    given = target, labels, state.stats, address_of(rng), schedule
+    stats, record = form.draw_several(*given, *size)
+    return ChainState(labels, stats), DrawRecord(*record)
 
 
 def measure(target: Target, state: ChainState, rng: np.random.Generator) -> Measure:

@@ -32,6 +32,7 @@ from pymc_dpsplit.moves.split_merge.transfer import transfer_attempt
 from pymc_dpsplit.moves.split_merge.with_component import attempt_with_components
 from pymc_dpsplit.moves.start import assign_to_centres
 from pymc_dpsplit.moves.strength import move_strength
+from pymc_dpsplit.moves.successive_draws import empty_record, record_draw
 from pymc_dpsplit.moves.sweep.assignment import next_sweep, slice_sweep
 from pymc_dpsplit.moves.sweep.heavy_remainder import redraw_labels_of_conjugate
 from pymc_dpsplit.moves.target import Target
@@ -162,6 +163,28 @@ def _iterate_collapsed_split_merge(target, labels, stats, generator, schedule, a
     return stats
 
 
+@jitted
+def _draw_several_exact(target, labels, stats, generator, schedule, n_draws, n_rows):
+    """Make draws with one schedule, see `moves.successive_draws`."""
+    record = empty_record(target, n_draws, n_rows)
+    for i in range(n_draws):
+        counts = record.acceptance_counts[i]
+        stats = _iterate_exact(target, labels, stats, generator, schedule, counts)
+        target = record_draw(record, i, target, labels, stats, generator, schedule.strength)
+    return stats, record
+
+
+@jitted
+def _draw_several_collapsed(target, labels, stats, generator, schedule, n_draws, n_rows):
+    """Like `_draw_several_exact`, by collapsed sweeps and anchored attempts."""
+    record = empty_record(target, n_draws, n_rows)
+    for i in range(n_draws):
+        counts = record.acceptance_counts[i]
+        stats = _iterate_collapsed_split_merge(target, labels, stats, generator, schedule, counts)
+        target = record_draw(record, i, target, labels, stats, generator, schedule.strength)
+    return stats, record
+
+
 def _finish_alone(
     target: Target,
     labels: np.ndarray,
@@ -206,10 +229,13 @@ CONJUGATE = FamilyMoves(
     redraw_labels=redraw_labels_of_conjugate,
     prepare=_prepare,
     kernels={
-        "exact": KernelForm(_iterate_exact, _finish_alone),
+        "exact": KernelForm(_iterate_exact, _finish_alone, draw_several=_draw_several_exact),
         "collapsed": KernelForm(_iterate_collapsed, None),
         "collapsed-split-merge": KernelForm(
-            _iterate_collapsed_split_merge, None, (anchored_attempt,)
+            _iterate_collapsed_split_merge,
+            None,
+            (anchored_attempt,),
+            draw_several=_draw_several_collapsed,
         ),
         "greedy": KernelForm(
             _iterate_greedy,

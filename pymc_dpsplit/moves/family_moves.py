@@ -25,12 +25,16 @@ class KernelForm(NamedTuple):
     keeps : bool
         Whether the state of the chain has more than the partition.  `iterate` then takes
         ``of_rows, of_clusters`` of `sampler.ChainState` as well, and returns them after ``stats``.
+    draw_several : callable or None
+        ``(target, labels, stats, generator, schedule, n_draws, n_rows) -> (stats, record)``:
+        several draws with one schedule, see `moves.successive_draws`; None if a call makes one.
     """
 
     iterate: Callable[..., Any]
     finish: Callable[..., np.ndarray] | None
     parts: tuple[Any, ...] = ()
     keeps: bool = False
+    draw_several: Callable[..., Any] | None = None
 
 
 class FamilyMoves(NamedTuple):

@@ -1,9 +1,9 @@
 """Compilation of kernels before chains start, once, in the process that starts them.
 
 Chains are processes.  If kernels were compiled at their first call, every chain would compile
-all of them, with a progress bar that stands still.  So the parent process makes two trial draws
-with each step of a mixture, one of early tuning and one after tuning, and discards them.  Other
-processes compile some of the kernels meanwhile, see `kernels.beside`.  Forked chains find the
+all of them, with a progress bar that stands still.  So the parent process makes trial draws with
+each step of a mixture, one of early tuning, one of later tuning and some ahead, and discards them.
+Other processes compile some of the kernels meanwhile, see `kernels.beside`.  Forked chains find the
 kernels in memory, other chains in the cache on disk.
 """
 
@@ -31,8 +31,9 @@ from pymc_dpsplit.step.progress_bar import PlainColumn
 
 _PACKAGE = __name__.split(".")[0]
 _LOG = logging.getLogger("pymc")
-# Enough tuning for one draw with greedy moves, which are used in its first third.
-_TUNE = 3
+# Enough tuning for one draw with greedy moves, which are used in its first third, and enough draws
+# for some that are made ahead.
+_TUNE, _DRAWS = 3, 3
 
 
 def compile_kernels(step: DPSplitMerge, point: dict[str, np.ndarray]) -> None:
@@ -46,17 +47,21 @@ def compile_kernels(step: DPSplitMerge, point: dict[str, np.ndarray]) -> None:
         Values of all variables from which a chain may start.
     """
     trial = copy.copy(step)
-    trial.setup_chain(np.random.default_rng(0), _TUNE, 1)
+    trial.setup_chain(np.random.default_rng(0), _TUNE, _DRAWS)
     with _without_collection(), compiling_beside():
-        target, rng = trial._read(point)[1], np.random.default_rng(0)
+        target, rng = trial._reader.read(point)[1], np.random.default_rng(0)
         sampler.begin_to_compile(trial._form(), target, rng)
         searches = trial._is_early() and has_new_starts(trial.mixture, target)
         point, _ = trial.step(point)
         if searches and trial.labels is not None:
             state = sampler.resume(target, trial.labels)
             best_of(target, state, state, rng)
-        trial.n_done = _TUNE + 1
-        trial.step(point)
+        # With no draws left one is made by itself, as in the second half of tuning.
+        trial.n_done = _TUNE + _DRAWS
+        point, _ = trial.step(point)
+        if trial._moved_alone is not None:
+            trial.n_done = _TUNE + 1
+            trial.step(point)
     # A process forked while threads run may hang.
     if trial._pool is not None:
         trial._pool.shutdown()

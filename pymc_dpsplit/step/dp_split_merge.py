@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from pymc.model import Model
 from pymc.step_methods.compound import BlockedStep, Competence
+from pymc.step_methods.state import WithSamplingState
 
 from pymc_dpsplit import sampler
 from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
-from pymc_dpsplit.data.blocks import column_centres, column_means
+from pymc_dpsplit.data.blocks import column_centres
 from pymc_dpsplit.kernels.threads import new_pool
-from pymc_dpsplit.moves.likely_rows import LikelyRows
 from pymc_dpsplit.moves.strength import StrengthPrior
 from pymc_dpsplit.step.chain_memory import DPSplitMergeState
 from pymc_dpsplit.step.chain_start import first_state
@@ -31,15 +31,17 @@ from pymc_dpsplit.step.concentration_move import (
     with_present_law,
 )
 from pymc_dpsplit.step.drawn_values import drawn_values, with_drawn_entries
+from pymc_dpsplit.step.draws_ahead import DrawsAhead, begin, draw_ahead, moved_alone
 from pymc_dpsplit.step.early_tuning import n_early_draws, searched
+from pymc_dpsplit.step.exchanges import Exchanges
 from pymc_dpsplit.step.intercept_move import move_intercepts
-from pymc_dpsplit.step.joint_label_row_update import update_incomplete_rows, update_latent_rows
 from pymc_dpsplit.step.kernel_choice import AUTO, COLLAPSED, SLICES, choose_kernel
 from pymc_dpsplit.step.options import Options, check_published, refuse_kernel, refuse_unknown
 from pymc_dpsplit.step.progress_bar import progress_columns, progress_update
 from pymc_dpsplit.step.sampler_stats import labels_stat, plan_of, stats_of, stats_types
 from pymc_dpsplit.step.schedule import make_schedule
 from pymc_dpsplit.step.step_arguments import checked_point, compile_options, own_generator
+from pymc_dpsplit.step.target_reader import TargetReader
 from pymc_dpsplit.step.tuning_history import empty_history, record, review
 from pymc_dpsplit.variables import (
     concentrations_to_move,
@@ -199,58 +201,40 @@ class DPSplitMerge(BlockedStep):
         self._keeps_parameters = isinstance(self.mixture.component, NonconjugateFamily)
         refuse_kernel(kernel, self.mixture.name, not self._keeps_parameters)
         self.rng = own_generator(rng)
-        self._evaluator = evaluator_of_points(self.mixture, model, compile_options(compile_kwargs))
+        evaluator = evaluator_of_points(self.mixture, model, compile_options(compile_kwargs))
         point = checked_point(initial_point, model)
-        refuse_impossible(self._evaluator, model, point)
+        refuse_impossible(evaluator, model, point)
         self.mixture.labels_in(point)
         if continues:
             self.mixture.measure_in(point)
-        conditioning = self._evaluator.read(point)
+        conditioning = evaluator.read(point)
         check_published(kernel, self.mixture.name, conditioning.law, of_kernel)
-        self._centre(column_centres(conditioning.rows))
+        self._reader = TargetReader(self.mixture, evaluator)
+        self._reader.centre(column_centres(conditioning.rows))
         self.kernel = kernel if kernel != AUTO else self._chosen(conditioning)
         self._settings = self.options.settings()
         n_labels = self.mixture.items.number_of_observations(conditioning.rows)
         self.options.refuse_start(self.mixture.name, n_labels, self.mixture.items)
         exchanges_rows = self.mixture.is_latent and not self._keeps_parameters
-        self._likelihood = row_likelihood(self.mixture, model, point) if exchanges_rows else None
+        likelihood = row_likelihood(self.mixture, model, point) if exchanges_rows else None
         self._incomplete = self.mixture.incomplete()
+        self._exchanges = Exchanges(self.mixture, likelihood, self._incomplete, exchanges)
         self._concentrations = concentrations_to_move(self.mixture, model, point)
         self.vars = [model.rvs_to_values[rv] for rv in self.mixture.owned]
         self.vars += moved_by_kernels(self._concentrations)
         self._intercepts = intercepts_of(self.mixture, model, point)
-        kept = n_labels if self.options.keeps_labels(self.mixture, n_labels) else None
+        self._keeps_labels = self.options.keeps_labels(self.mixture, n_labels)
+        kept = n_labels if self._keeps_labels else None
         self.stats_dtypes_shapes = stats_types(self.mixture.name, kept)
         self.stats_dtypes = [{key: of for key, (of, _) in self.stats_dtypes_shapes.items()}]
+        given = self.mixture, model, self.vars, self._concentrations
+        self._moved_alone = moved_alone(*given) if threads == 1 else None
         self._forget()
-
-    def _centre(self, centres: np.ndarray) -> None:
-        """Centre the observations, to reduce rounding errors."""
-        self._shift = centres
-        self._data: Any = None
-        self._made_for: Any = None
-
-    def _read(self, point: dict[str, np.ndarray]) -> tuple[Conditioning, sampler.Target]:
-        """Read what a draw conditions on, and make its target."""
-        conditioning = self._evaluator.read(point)
-        if not self._evaluator.rows_are_fixed:
-            self._centre(column_means(conditioning.rows))
-        return conditioning, self._target_of(conditioning)
-
-    def _target_of(self, conditioning: Conditioning) -> sampler.Target:
-        """Target of the chain; prior and data are recomputed only if they change."""
-        items = self.mixture.items
-        if self._made_for is not conditioning.values or self._data is None:
-            self._prior = items.prior(conditioning.values, self._shift)
-            self._made_for = conditioning.values
-        if self._data is None:
-            self._data = items.arranged(conditioning.rows)
-        return sampler.Target(self._prior, self._data, conditioning.law)
 
     def _chosen(self, conditioning: Conditioning) -> str:
         """Kernel for these data; the target of a family that is not conjugate need not be made."""
         is_open = not self._keeps_parameters
-        return choose_kernel(self._target_of(conditioning)) if is_open else SLICES
+        return choose_kernel(self._reader.target_of(conditioning)) if is_open else SLICES
 
     def _forget(self) -> None:
         """Reset the state of the chain."""
@@ -264,6 +248,8 @@ class DPSplitMerge(BlockedStep):
         self.cluster_stats: np.ndarray | None = None
         self.of_rows, self.of_clusters = sampler.NOTHING_KEPT
         self._pool: ThreadPoolExecutor | None = None
+        self._ahead: DrawsAhead | None = None
+        self._n_given, self._most_ahead, self.n_draws = 0, np.inf, 0
 
     def setup_chain(self, rng: Any, tune: int, draws: int) -> None:
         """Reset the state; PyMC calls this at the start of each chain.
@@ -276,7 +262,7 @@ class DPSplitMerge(BlockedStep):
         """
         super().setup_chain(rng, tune, draws)
         self._forget()
-        self.n_tune = tune
+        self.n_tune, self.n_draws = tune, tune + draws
         self.history = empty_history(tune)
 
     def step(self, point: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], list[Any]]:
@@ -293,19 +279,30 @@ class DPSplitMerge(BlockedStep):
         stats : list of one dict
         """
         began, early = time.perf_counter(), self._is_early()
+        if self._ahead is not None and self._ahead.goes_on_from(point):
+            return self._given(self._ahead, point)
+        self._take_back()
         point = for_a_search(self._concentrations, point) if early else point
-        conditioning, target = self._read(point)
+        conditioning, target = self._reader.read(point)
         state = self._chain_state(target, conditioning, point)
         strength = strength_prior(self._concentrations, point, conditioning.law, self.rng, early)
         schedule = self._scheduled(target, state, strength)
         form, pool = self._form(), self._threads()
+        read = conditioning, self._reader.shift, point
+        if self._moved_alone is not None and self.n_done >= self.n_tune:
+            beginning = begin(self.kernel, target, state, schedule, self.rng)
+            most = min(self.n_draws - self.n_done, self._most_ahead)
+            of_draw = conditioning, self._reader.shift, self._moved_alone
+            self._ahead = draw_ahead(self.mixture, beginning, *of_draw, self.rng, most)
+        if self._ahead is not None:
+            return self._given(self._ahead, point)
         if early:
             given, progress = (form, target, state, schedule), (self.n_done, self._n_early())
             state = searched(self.mixture, *given, *progress, self.rng, pool)
         state, counts = sampler.advance(form, target, state, self.rng, schedule, pool)
         target = with_present_law(target, strength)
-        target, state, point, n_exchanged = self._exchanged(
-            target, state, conditioning, point, schedule, counts
+        target, state, point, n_exchanged = self._exchanges.apply(
+            form, target, state, *read, schedule, counts, self.rng
         )
         target, state, point = move_intercepts(self._intercepts, target, state, point, self.rng)
         self.labels, self.cluster_stats, self.of_rows, self.of_clusters = state
@@ -314,61 +311,64 @@ class DPSplitMerge(BlockedStep):
             self._concentrations, point, target, strength, state, self.rng
         )
         measure = sampler.measure(target, state, self.rng)
-        known = conditioning, point, self._shift, self._incomplete
+        known = conditioning, point, self._reader.shift, self._incomplete
         values = drawn_values(self.mixture, measure, state.labels, *known, self.rng)
         if self.mixture.unobserved is not None:
             rest = conditioning, point, values, self._incomplete
             target, state, measure = with_drawn_entries(self.mixture, target, state, measure, *rest)
         plan = plan_of(self.kernel, target, schedule)
-        stats = stats_of(self.mixture.name, target, state, measure, counts, plan, n_exchanged)
-        if f"{self.mixture.name}_labels" in self.stats_dtypes_shapes:
-            labels = self.mixture.items.recorded(state.labels)
-            stats[f"{self.mixture.name}_labels"] = labels_stat(labels)
+        of_partition = measure.log_joint, measure.entropy, measure.largest_share
+        drawn = len(state.stats), of_partition, counts, plan, n_exchanged
+        stats = stats_of(self.mixture.name, target, *drawn)
+        if self._keeps_labels:
+            stats |= labels_stat(self.mixture, state.labels)
         record(self.history, self.n_tune, self.n_done, stats, self.mixture.name)
         stats[f"{self.mixture.name}_seconds"] = time.perf_counter() - began
         return {**point, **concentrations, **values}, [stats]
 
-    def _exchanged(
-        self,
-        target: sampler.Target,
-        state: sampler.ChainState,
-        conditioning: Conditioning,
-        point: dict[str, np.ndarray],
-        schedule: sampler.Schedule,
-        counts: np.ndarray,
-    ) -> tuple[sampler.Target, sampler.ChainState, dict[str, np.ndarray], int]:
-        """Update latent or incomplete rows jointly with their labels."""
-        rows, shift, total = conditioning.rows, self._shift, 0
-        law = self.mixture.component, conditioning.values
-        if len(self._incomplete.where) and self.options.exchanges:
-            target, state, total = update_incomplete_rows(
-                *law, target, shift, state, rows, self._incomplete, self.rng
-            )
-        if self._likelihood is None or not self.options.exchanges:
-            return target, state, point, total
-        self._likelihood.hold(point)
-        log_likelihood, single = self._likelihood.evaluate, schedule._replace(n_iterations=1)
-        present = LikelyRows(rows, log_likelihood(rows))
-        for _ in range(self.options.exchanges):
-            target, state, present, n_accepted = update_latent_rows(
-                *law, target, shift, state, present, log_likelihood, self.rng
-            )
-            state, more = sampler.advance(self._form(), target, state, self.rng, single)
-            target = with_present_law(target, single.strength)
-            counts += more
-            total += n_accepted
-        name = self.mixture.name
-        return target, state, {**point, name: present.rows.reshape(point[name].shape)}, total
+    def _given(
+        self, ahead: DrawsAhead, point: dict[str, np.ndarray]
+    ) -> tuple[dict[str, np.ndarray], list[Any]]:
+        """Give the next of the draws that were made ahead."""
+        values, stats, self.labels = ahead.give()
+        self.n_done += 1
+        self._n_given += 1
+        # The statistics within are those of another draw.
+        self.cluster_stats = None
+        if ahead.is_over:
+            self.cluster_stats, self._ahead = ahead.end.stats, None
+        if self._keeps_labels:
+            stats |= labels_stat(self.mixture, self.labels)
+        return {**point, **values}, [stats]
+
+    def _take_back(self) -> None:
+        """Forget the draws that were made and not given, as if they had not been made."""
+        if self._ahead is not None:
+            state = self._ahead.beginning.after(self._ahead.n_given, self.rng)
+            self.labels, self.cluster_stats = state[:2]
+            # Where the state is read every so many draws, no more are made ahead from now on.
+            self._ahead, self._most_ahead, self._n_given = None, max(1, self._n_given), 0
+
+    @property
+    def sampling_state(self) -> Any:
+        """Return the state after the last draw that was given."""
+        self._take_back()
+        return super().sampling_state
+
+    @sampling_state.setter
+    def sampling_state(self, state: Any) -> None:
+        self._ahead = None
+        WithSamplingState.sampling_state.fset(self, state)
 
     def _chain_state(
         self, target: sampler.Target, conditioning: Conditioning, point: dict[str, np.ndarray]
     ) -> sampler.ChainState:
         """State of the chain: that of the previous draw, or a new start."""
         if self.labels is None:
-            given = self.mixture, self.options, conditioning, self._shift, point
+            given = self.mixture, self.options, conditioning, self._reader.shift, point
             return first_state(*given, target, self.rng)
         stats = self.cluster_stats
-        if stats is None or not (self._evaluator.rows_are_fixed or self._keeps_parameters):
+        if stats is None or not (self._reader.rows_are_fixed or self._keeps_parameters):
             stats = sampler.resume(target, self.labels).stats
         return sampler.ChainState(self.labels, stats, self.of_rows, self.of_clusters)
 
@@ -420,9 +420,9 @@ class DPSplitMerge(BlockedStep):
         return self._pool
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what belongs to one process: threads, views of the data and addresses."""
-        own = dict.fromkeys(("_pool", "_data", "_prior", "_made_for"))
-        return {**self.__dict__, **own}
+        """Leave out the threads, which belong to one process."""
+        self._take_back()
+        return {**self.__dict__, "_pool": None}
 
     def _progressbar_config(self, n_chains: int = 1) -> tuple[list[Any], dict[str, list[Any]]]:
         return progress_columns(self.mixture.name, n_chains)

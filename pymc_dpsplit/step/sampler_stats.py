@@ -10,8 +10,9 @@ from pymc_dpsplit.moves.acceptance_counts import (
     SPLITS_ACCEPTED,
     SPLITS_PROPOSED,
 )
-from pymc_dpsplit.sampler import SAMPLERS, ChainState, Measure, Schedule, Target, moves_of
+from pymc_dpsplit.sampler import SAMPLERS, Schedule, Target, moves_of
 from pymc_dpsplit.step.kernel_choice import SLICES
+from pymc_dpsplit.variables import MixtureVariables
 
 _TYPES: dict[str, Any] = {
     "log_joint": np.float64,
@@ -85,8 +86,8 @@ def plan_of(kernel: str, target: Target, schedule: Schedule) -> dict[str, Any]:
 def stats_of(
     name: str,
     target: Target,
-    state: ChainState,
-    measure: Measure,
+    n_clusters: int,
+    of_partition: tuple[float, float, float],
     acceptance_counts: np.ndarray,
     plan: dict[str, Any],
     n_exchanged: int,
@@ -98,9 +99,10 @@ def stats_of(
     name : str
         Name of the mixture.
     target : Target
-    state : ChainState
-    measure : Measure
-        Drawn given the partition of `state`.
+    n_clusters : int
+        Number of occupied clusters.
+    of_partition : tuple of float
+        Log joint density, entropy and share of the largest cluster.
     acceptance_counts : ndarray of int64, shape (4,)
         Numbers of proposals and acceptances, see `moves.acceptance_counts`.
     plan : dict
@@ -112,11 +114,12 @@ def stats_of(
     -------
     dict
     """
+    log_joint, entropy, largest_share = of_partition
     return {
-        f"{name}_log_joint": measure.log_joint,
-        f"{name}_entropy": measure.entropy,
-        f"{name}_largest_share": measure.largest_share,
-        f"{name}_occupied": len(state.stats),
+        f"{name}_log_joint": log_joint,
+        f"{name}_entropy": entropy,
+        f"{name}_largest_share": largest_share,
+        f"{name}_occupied": n_clusters,
         f"{name}_splits_proposed": acceptance_counts[SPLITS_PROPOSED],
         f"{name}_splits_accepted": acceptance_counts[SPLITS_ACCEPTED],
         f"{name}_merges_proposed": acceptance_counts[MERGES_PROPOSED],
@@ -127,6 +130,7 @@ def stats_of(
     }
 
 
-def labels_stat(labels: np.ndarray) -> np.ndarray:
-    """Labels of a draw, shape (N,), in the dtype given by `stats_types`."""
-    return labels.astype(np.min_scalar_type(len(labels)))
+def labels_stat(mixture: MixtureVariables, labels: np.ndarray) -> dict[str, np.ndarray]:
+    """Labels of a draw as a statistic, shape (N,), in the dtype given by `stats_types`."""
+    recorded = mixture.items.recorded(labels)
+    return {f"{mixture.name}_labels": recorded.astype(np.min_scalar_type(len(recorded)))}

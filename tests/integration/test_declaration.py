@@ -128,7 +128,7 @@ def test_data_are_checked_once_unless_they_may_be_replaced(monkeypatch, rows, as
         dps.DPMixture("x", 1.0, component.from_data(rows), observed=data)
     step = dps.DPSplitMerge(model=model)
     assert checked == [(12, rows.size // 12)] * n_checks
-    seen = step._evaluator.read(model.initial_point()).rows
+    seen = step._reader.evaluator.read(model.initial_point()).rows
     np.testing.assert_array_equal(seen, np.asarray(rows, seen.dtype).reshape(12, -1))
 
 

@@ -238,7 +238,7 @@ def test_memory_map_stays_where_it_is(mode, dtype, tmp_path):
     mapped = on_disk(tmp_path, rows, mode)
     model = model_of(mapped)
     step = dps.DPSplitMerge(model=model)
-    seen = step._read(model.initial_point())[1].data
+    seen = step._reader.read(model.initial_point())[1].data
     idata = sampled(model)
     for found in (array_of(model), seen, idata["observed_data"]["x"].to_numpy()):
         assert np.shares_memory(found, mapped)

@@ -170,8 +170,8 @@ class WholeDraws:
     def replace_rows(self, rows: np.ndarray, labels: np.ndarray) -> None:
         """Exchange the observations; the partition stays the state of the chain."""
         step = self.step
-        step._evaluator._fixed_rows = fixed(rows_of(rows, 1))
-        step._centre(column_centres(step._evaluator._fixed_rows))
+        step._reader.evaluator._fixed_rows = fixed(rows_of(rows, 1))
+        step._reader.centre(column_centres(step._reader.evaluator._fixed_rows))
         target = self.target()
         step.labels, step.cluster_stats, step.of_rows, step.of_clusters = sampler.resume(
             target, labels
@@ -179,7 +179,7 @@ class WholeDraws:
 
     def target(self) -> sampler.Target:
         """Posterior of the partition at the present point."""
-        return self.step._read(self.point)[1]
+        return self.step._reader.read(self.point)[1]
 
     def draw(self, has_nuts: bool = True) -> None:
         """Make one draw, with NUTS or without."""
@@ -214,7 +214,7 @@ class WholeDraws:
             target, sampler.ChainState(labels, self.step.cluster_stats), self.rng
         )
         component, _ = self.family(self.factor)
-        parameters = component.unpack(measure.params, self.step._shift)
+        parameters = component.unpack(measure.params, self.step._reader.shift)
         rows = component.draw_rows(self.rng, parameters, measure.rank[labels])
         self.replace_rows(rows.reshape(self.n_obs, -1), labels)
 
