@@ -343,9 +343,9 @@ def advance(
     return ChainState(labels, stats), acceptance_counts
 
 
-def can_advance_several(kernel_name: str, target: Target) -> bool:
+def can_advance_several(kernel_name: str, is_conjugate: bool) -> bool:
     """Return whether a kernel makes several draws in one call, see `advance_several`."""
-    form = form_of(kernel_name, moves_of(target.prior).is_conjugate)
+    form = form_of(kernel_name, is_conjugate)
     return form is not None and form.draw_several is not None
 
 

@@ -211,7 +211,10 @@ class DPSplitMerge(BlockedStep):
         check_published(kernel, self.mixture.name, conditioning.law, of_kernel)
         self._reader = TargetReader(self.mixture, evaluator)
         self._reader.centre(column_centres(conditioning.rows))
-        self.kernel = kernel if kernel != AUTO else self._chosen(conditioning)
+        if kernel == AUTO:
+            made = None if self._keeps_parameters else self._reader.target_of(conditioning)
+            kernel = SLICES if made is None else choose_kernel(made)
+        self.kernel = kernel
         self._settings = self.options.settings()
         n_labels = self.mixture.items.number_of_observations(conditioning.rows)
         self.options.refuse_start(self.mixture.name, n_labels, self.mixture.items)
@@ -227,14 +230,9 @@ class DPSplitMerge(BlockedStep):
         kept = n_labels if self._keeps_labels else None
         self.stats_dtypes_shapes = stats_types(self.mixture.name, kept)
         self.stats_dtypes = [{key: of for key, (of, _) in self.stats_dtypes_shapes.items()}]
-        given = self.mixture, model, self.vars, self._concentrations
+        given = self.mixture, model, self.kernel, self.vars, self._concentrations
         self._moved_alone = moved_alone(*given) if threads == 1 else None
         self._forget()
-
-    def _chosen(self, conditioning: Conditioning) -> str:
-        """Kernel for these data; the target of a family that is not conjugate need not be made."""
-        is_open = not self._keeps_parameters
-        return choose_kernel(self._reader.target_of(conditioning)) if is_open else SLICES
 
     def _forget(self) -> None:
         """Reset the state of the chain."""
@@ -291,14 +289,14 @@ class DPSplitMerge(BlockedStep):
         read = conditioning, self._reader.shift, point
         if self._moved_alone is not None and self.n_done >= self.n_tune:
             beginning = begin(self.kernel, target, state, schedule, self.rng)
+            given = *read[:2], self._moved_alone, self.rng
             most = min(self.n_draws - self.n_done, self._most_ahead)
-            of_draw = conditioning, self._reader.shift, self._moved_alone
-            self._ahead = draw_ahead(self.mixture, beginning, *of_draw, self.rng, most)
-        if self._ahead is not None:
-            return self._given(self._ahead, point)
+            ahead = draw_ahead(self.mixture, beginning, *given, most)
+            if ahead is not None:
+                return self._given(ahead, point)
         if early:
-            given, progress = (form, target, state, schedule), (self.n_done, self._n_early())
-            state = searched(self.mixture, *given, *progress, self.rng, pool)
+            progress = state, schedule, self.n_done, self._n_early()
+            state = searched(self.mixture, form, target, *progress, self.rng, pool)
         state, counts = sampler.advance(form, target, state, self.rng, schedule, pool)
         target = with_present_law(target, strength)
         target, state, point, n_exchanged = self._exchanges.apply(
@@ -333,10 +331,10 @@ class DPSplitMerge(BlockedStep):
         values, stats, self.labels = ahead.give()
         self.n_done += 1
         self._n_given += 1
-        # The statistics within are those of another draw.
-        self.cluster_stats = None
+        # Those of the draws within are not recorded.
+        self._ahead, self.cluster_stats = ahead, None
         if ahead.is_over:
-            self.cluster_stats, self._ahead = ahead.end.stats, None
+            self._ahead, self.cluster_stats = None, ahead.end.stats
         if self._keeps_labels:
             stats |= labels_stat(self.mixture, self.labels)
         return {**point, **values}, [stats]
@@ -396,17 +394,18 @@ class DPSplitMerge(BlockedStep):
             self.n_iterations, self.attempts, self.scan_list = schedule[:3]
             self.least_iterations = schedule.n_iterations
             self.window, self.regroupings = schedule.window, schedule.regroupings
-        schedule = sampler.Schedule(
-            self.options.iterations or self.n_iterations,
-            self.attempts,
-            self.scan_list,
-            strength,
-            self._settings,
-            self.window,
-            self.regroupings,
-        )
+        kept = self.scan_list, strength, self._settings, self.window, self.regroupings
+        n_iterations = self.options.iterations or self.n_iterations
+        schedule = sampler.Schedule(n_iterations, self.attempts, *kept)
         if self.options.iterations is None and self.n_done <= self.n_tune:
-            known = target, state, self.history, self.n_tune, self.n_done
+            known = (
+                target,
+                state,
+                self.history,
+                self.n_tune,
+                self.n_done,
+                self._moved_alone is not None,
+            )
             schedule, self.history = review(schedule, self.least_iterations, kernel, *known)
             self.n_iterations = schedule.n_iterations
         if kernel == COLLAPSED and self.options.attempts is None and self._is_early():

@@ -16,6 +16,7 @@ import numpy as np
 from pymc.model import Model
 
 from pymc_dpsplit import sampler
+from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
 from pymc_dpsplit.moves.successive_draws import (
     LOG_REST,
     OF_PARTITION,
@@ -36,6 +37,7 @@ _MOST_DRAWS, _MOST_TIME, _MOST_BYTES = 50, 2e7, 4e6
 def moved_alone(
     mixture: MixtureVariables,
     model: Model,
+    kernel: str,
     moved: Sequence[Any],
     concentrations: Sequence[ConcentrationPrior],
 ) -> tuple[str, ...] | None:
@@ -45,6 +47,8 @@ def moved_alone(
     ----------
     mixture : MixtureVariables
     model : pymc.Model
+    kernel : str
+        One of `sampler.KERNELS`.
     moved : sequence of TensorVariable
         Values that the step moves.
     concentrations : sequence of ConcentrationPrior
@@ -54,10 +58,13 @@ def moved_alone(
     -------
     tuple of str or None
         Name of the value behind alpha, if that is a variable.  None if draws cannot be ahead: if
-        other steps move anything, or if a draw in Python draws more than the kernels do, as
-        missing entries, latent rows, labels that are variables, a discount, or a number of
-        components.
+        other steps move anything, if the kernel makes draws one by one, or if a draw in Python
+        draws more than kernels do, as missing entries, latent rows, labels that are variables, a
+        discount, or a number of components.
     """
+    is_open = isinstance(mixture.component, NonconjugateFamily)
+    if not sampler.can_advance_several(kernel, is_conjugate=not is_open):
+        return None
     is_plain = mixture.unobserved is None and mixture.n_components is None
     is_plain = is_plain and not (mixture.is_latent or mixture.is_labelled)
     by_kernels = [of for concentration in concentrations for of in concentration.moved_by_kernels]
@@ -189,10 +196,10 @@ def draw_ahead(
     Returns
     -------
     DrawsAhead or None
-        None if it would be a single draw, or if the kernel makes them one by one.
+        None if it would be a single draw.
     """
     n_draws = int(min(most, _n_affordable(mixture, beginning)))
-    if n_draws < 2 or not sampler.can_advance_several(beginning.kernel, beginning.target):
+    if n_draws < 2:
         return None
     began = time.perf_counter()
     kernel, target, state, schedule = beginning[:4]

@@ -39,8 +39,9 @@ _MOST_ITERATIONS = 100
 # as fast; with few draws these would be nearly independent, and iterations between them lost.  But
 # an autocorrelation time that is estimated from few effective draws is too short more often than
 # too long, so the target is a tenth of these.  Collapsed sweeps cost less than PyMC's part of a
-# draw, so that chains of few rows gain nothing by more draws.
-_LEAST_PER_TIME, _MOST_PER_TIME, _PER_TIME_OF_COLLAPSED = 1.5, 4.0, 2.0
+# draw, so that chains of few rows gain little by more draws, unless these are made ahead.
+_LEAST_PER_TIME, _MOST_PER_TIME = 1.5, 4.0
+_PER_TIME_OF_COLLAPSED, _PER_TIME_AHEAD = 2.0, 3.0
 _EFFECTIVE_DRAWS_PER_TARGET = 10.0
 # Collapsed sweeps, or windows, are multiplied by no more than this.  They take four fifths of the
 # time then, so that more would gain little per second, and an autocorrelation time estimated too
@@ -290,10 +291,10 @@ def _with_iterations(
     return schedule._replace(n_iterations=_iterations_within(least, cost))
 
 
-def _draws_wanted(kernel_name: str, draws_per_time: float, n_draws: int) -> float:
+def _draws_wanted(kernel_name: str, draws_per_time: float, n_draws: int, is_ahead: bool) -> float:
     """Target number of draws per autocorrelation time, which was estimated from `n_draws`."""
     if kernel_name == COLLAPSED:
-        return _PER_TIME_OF_COLLAPSED
+        return _PER_TIME_AHEAD if is_ahead else _PER_TIME_OF_COLLAPSED
     reliable = n_draws / draws_per_time / _EFFECTIVE_DRAWS_PER_TARGET
     return min(_MOST_PER_TIME, max(_LEAST_PER_TIME, reliable))
 
@@ -306,6 +307,7 @@ def adapt_iterations(
     state: ChainState,
     draws_per_time: float,
     n_draws: int,
+    is_ahead: bool = False,
 ) -> Schedule:
     """Give a chain that mixes slowly more iterations per draw.
 
@@ -322,19 +324,23 @@ def adapt_iterations(
         Autocorrelation time observed under `schedule`, in draws.
     n_draws : int
         Number of draws from which it was estimated.
+    is_ahead : bool
+        Whether the draws that follow are made ahead, see `draws_ahead`, which takes half of the
+        time outside the iterations; only ``"collapsed-split-merge"`` then needs fewer of these.
 
     Returns
     -------
     Schedule
         With about four draws per autocorrelation time if it was estimated from forty effective
-        draws or more, one and a half if from fifteen or fewer, and two in any case of
-        ``"collapsed-split-merge"``; if that costs at most 50 ms per draw, and with no fewer
-        iterations than `least`.  ``"collapsed-split-merge"``, or a schedule with a window, gets at
-        most four times as many.
+        draws or more, one and a half if from fifteen or fewer, and in any case of
+        ``"collapsed-split-merge"`` two, or three ahead; if that costs at most 50 ms per draw, and
+        with no fewer iterations than `least`, or half of it ahead.  ``"collapsed-split-merge"``, or
+        a schedule with a window, gets at most four times `least`.
     """
-    per_time = _draws_wanted(kernel_name, draws_per_time, n_draws)
+    per_time = _draws_wanted(kernel_name, draws_per_time, n_draws, is_ahead)
+    fewest = (least + 1) // 2 if is_ahead and kernel_name == COLLAPSED else least
     wanted = int(np.ceil(schedule.n_iterations * draws_per_time / per_time))
     allowed = _iterations_within(_MOST, cost_of_iteration(kernel_name, target, state, schedule))
     if kernel_name == COLLAPSED or schedule.window > 0:
         allowed = min(allowed, _MOST_TIMES_OF_COLLAPSED * least)
-    return schedule._replace(n_iterations=max(least, min(wanted, allowed)))
+    return schedule._replace(n_iterations=max(fewest, min(wanted, allowed)))

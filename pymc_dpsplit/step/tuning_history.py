@@ -43,6 +43,7 @@ def review(
     history: np.ndarray,
     n_tune: int,
     n_done: int,
+    is_ahead: bool = False,
 ) -> tuple[Schedule, np.ndarray]:
     """Choose the iterations of a draw after three quarters of tuning, later, and at its end.
 
@@ -59,6 +60,8 @@ def review(
         Statistics of the last T draws of tuning, as far as they are done.
     n_tune, n_done : int
         Number of tuning draws, and of draws made.
+    is_ahead : bool
+        Whether the draws that are kept are made ahead, see `draws_ahead`.
 
     Returns
     -------
@@ -73,7 +76,7 @@ def review(
         return schedule, history
     draws_per_time = autocorrelation_time(history[:n_recorded])
     adapted = adapt_iterations(
-        schedule, least, kernel_name, target, state, draws_per_time, n_recorded
+        schedule, least, kernel_name, target, state, draws_per_time, n_recorded, is_end and is_ahead
     )
     whole = n_tune // 2
     has_fallen = len(history) < whole - whole // 2

@@ -34,6 +34,26 @@ def test_slow_chains_get_more_iterations(
     assert increased.n_iterations == 10 * INCREASES[kernel, draws_per_time, n_draws]
 
 
+@pytest.mark.parametrize(
+    ("kernel", "draws_per_time", "wanted"),
+    [
+        ("collapsed-split-merge", 1.0, 5),
+        ("collapsed-split-merge", 2.0, 7),
+        ("collapsed-split-merge", 50.0, 40),
+        ("exact", 1.0, 10),
+    ],
+)
+def test_draws_ahead_have_fewer_collapsed_sweeps(
+    kernel: str, draws_per_time: float, wanted: int, rng: np.random.Generator
+) -> None:
+    """At least half as many, and three draws per autocorrelation time."""
+    target = target_of(component_of("Normal", 1), rng.normal(size=(40, 1)), 1.0)
+    state = sampler.resume(target, np.arange(40) % 3)
+    schedule = make_schedule(kernel, target, state)._replace(n_iterations=10)
+    known = schedule, 10, kernel, target, state, draws_per_time, 500
+    assert adapt_iterations(*known, is_ahead=True).n_iterations == wanted
+
+
 @pytest.mark.parametrize("n_clusters", [60, 24])
 def test_clusters_with_few_members_for_their_statistics_get_a_window(
     n_clusters: int, rng: np.random.Generator
