@@ -69,7 +69,14 @@ def sampled(model, **options):
         return pm.sample(step=step, **SHORT)
 
 
+def finite():
+    with pm.Model() as model:
+        dps.FiniteMixture("x", 1.0, normal(), n_components=4, observed=ROWS)
+    return model
+
+
 MODELS = {
+    "finite": finite,
     "alpha": lambda: model_of(None),
     "counts": lambda: model_of(component=dps.Poisson(2.0, 0.5), rows=COUNTS),
     "groups": lambda: model_of(None, groups=np.repeat(np.arange(10), 3)),
@@ -84,6 +91,7 @@ MODELS = {
     [*((name, "auto") for name in MODELS), ("alpha", "exact"), ("few rows recorded", "exact")],
 )
 def test_draws_are_those_made_one_by_one(model, kernel):
+    assert step_of(MODELS[model](), kernel=kernel)._moved_alone is not None
     ahead = sampled(MODELS[model](), kernel=kernel)
     single = singly(sampled, MODELS[model](), kernel=kernel)
     for group in "posterior", "sample_stats":
