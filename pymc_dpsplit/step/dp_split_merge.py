@@ -21,6 +21,7 @@ from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
 from pymc_dpsplit.data.blocks import column_centres
 from pymc_dpsplit.kernels.threads import new_pool
 from pymc_dpsplit.moves.strength import StrengthPrior
+from pymc_dpsplit.step import tuning_history
 from pymc_dpsplit.step.chain_memory import DPSplitMergeState
 from pymc_dpsplit.step.chain_start import first_state
 from pymc_dpsplit.step.concentration_move import (
@@ -42,7 +43,6 @@ from pymc_dpsplit.step.sampler_stats import labels_stat, plan_of, stats_of, stat
 from pymc_dpsplit.step.schedule import make_schedule
 from pymc_dpsplit.step.step_arguments import checked_point, compile_options, own_generator
 from pymc_dpsplit.step.target_reader import TargetReader
-from pymc_dpsplit.step.tuning_history import empty_history, record, review
 from pymc_dpsplit.variables import (
     concentrations_to_move,
     evaluator_of_points,
@@ -57,9 +57,6 @@ from pymc_dpsplit.variables import (
 from pymc_dpsplit.variables.conditioning import Conditioning
 from pymc_dpsplit.variables.declared_models import one_step_each
 from pymc_dpsplit.variables.step_registration import register_step
-
-# Number of tuning draws between two schedules.
-_RESCHEDULE_EVERY = 25
 
 
 class DPSplitMerge(BlockedStep):
@@ -242,7 +239,7 @@ class DPSplitMerge(BlockedStep):
         self.attempts = 0.0
         self.scan_list: np.ndarray | None = None
         self.window, self.regroupings = 0, 0.5
-        self.history = empty_history(0)
+        self.history = tuning_history.empty_history(0)
         self.cluster_stats: np.ndarray | None = None
         self.of_rows, self.of_clusters = sampler.NOTHING_KEPT
         self._pool: ThreadPoolExecutor | None = None
@@ -261,7 +258,7 @@ class DPSplitMerge(BlockedStep):
         super().setup_chain(rng, tune, draws)
         self._forget()
         self.n_tune, self.n_draws = tune, tune + draws
-        self.history = empty_history(tune)
+        self.history = tuning_history.empty_history(tune)
 
     def step(self, point: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], list[Any]]:
         """Advance the chain by one draw.
@@ -287,11 +284,13 @@ class DPSplitMerge(BlockedStep):
         schedule = self._scheduled(target, state, strength)
         form, pool = self._form(), self._threads()
         read = conditioning, self._reader.shift, point
-        if self._moved_alone is not None and self.n_done >= self.n_tune:
+        if self._moved_alone is not None and not early:
             beginning = begin(self.kernel, target, state, schedule, self.rng)
-            given = *read[:2], self._moved_alone, self.rng
-            most = min(self.n_draws - self.n_done, self._most_ahead)
-            ahead = draw_ahead(self.mixture, beginning, *given, most)
+            alike = tuning_history.draws_with_one_schedule(self.history, self.n_tune, self.n_done)
+            most = min(alike, self.n_draws - self.n_done, self._most_ahead)
+            ahead = draw_ahead(
+                self.mixture, beginning, *read[:2], self._moved_alone, self.rng, most
+            )
             if ahead is not None:
                 return self._given(ahead, point)
         if early:
@@ -320,7 +319,7 @@ class DPSplitMerge(BlockedStep):
         stats = stats_of(self.mixture.name, target, *drawn)
         if self._keeps_labels:
             stats |= labels_stat(self.mixture, state.labels)
-        record(self.history, self.n_tune, self.n_done, stats, self.mixture.name)
+        tuning_history.record(self.history, self.n_tune, self.n_done, stats, self.mixture.name)
         stats[f"{self.mixture.name}_seconds"] = time.perf_counter() - began
         return {**point, **concentrations, **values}, [stats]
 
@@ -329,14 +328,14 @@ class DPSplitMerge(BlockedStep):
     ) -> tuple[dict[str, np.ndarray], list[Any]]:
         """Give the next of the draws that were made ahead."""
         values, stats, self.labels = ahead.give()
-        self.n_done += 1
-        self._n_given += 1
+        self.n_done, self._n_given = self.n_done + 1, self._n_given + 1
         # Those of the draws within are not recorded.
         self._ahead, self.cluster_stats = ahead, None
         if ahead.is_over:
             self._ahead, self.cluster_stats = None, ahead.end.stats
         if self._keeps_labels:
             stats |= labels_stat(self.mixture, self.labels)
+        tuning_history.record(self.history, self.n_tune, self.n_done, stats, self.mixture.name)
         return {**point, **values}, [stats]
 
     def _take_back(self) -> None:
@@ -387,7 +386,7 @@ class DPSplitMerge(BlockedStep):
         """Schedule of this draw: renewed in the first half of tuning, frozen after the second."""
         kernel = self.kernel
         first_half = self.n_tune - len(self.history)
-        is_renewed = self.n_done % _RESCHEDULE_EVERY == 0 and self.n_done < first_half
+        is_renewed = self.n_done % tuning_history.RESCHEDULE_EVERY == 0 and self.n_done < first_half
         if self.scan_list is None or is_renewed or 0 < self.n_done == first_half:
             given = self.options.attempts, self._settings, self.n_done >= first_half
             schedule = make_schedule(kernel, target, state, *given)
@@ -406,7 +405,9 @@ class DPSplitMerge(BlockedStep):
                 self.n_done,
                 self._moved_alone is not None,
             )
-            schedule, self.history = review(schedule, self.least_iterations, kernel, *known)
+            schedule, self.history = tuning_history.review(
+                schedule, self.least_iterations, kernel, *known
+            )
             self.n_iterations = schedule.n_iterations
         if kernel == COLLAPSED and self.options.attempts is None and self._is_early():
             return schedule._replace(attempts=1.0)

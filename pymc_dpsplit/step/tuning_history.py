@@ -16,6 +16,8 @@ from pymc_dpsplit.step.schedule import adapt_iterations
 
 # Statistics of the partition by which mixing is judged.
 RECORDED = ("occupied", "entropy", "log_joint")
+# Number of draws between two schedules in the first half of tuning.
+RESCHEDULE_EVERY = 25
 # Fewer draws give no useful estimate of autocorrelation.
 _LEAST_HISTORY = 50
 
@@ -32,6 +34,28 @@ def record(
     row = n_done - 1 - (n_tune - len(history))
     if 0 <= row < len(history):
         history[row] = [stats[f"{mixture_name}_{key}"] for key in RECORDED]
+
+
+def draws_with_one_schedule(history: np.ndarray, n_tune: int, n_done: int) -> float:
+    """Return the number of draws from this one to the next that may have another schedule.
+
+    Parameters
+    ----------
+    history : ndarray of float64, shape (T, 3)
+        See `review`.
+    n_tune, n_done : int
+        Number of tuning draws, and of draws made.
+
+    Returns
+    -------
+    float
+        Infinity after tuning.
+    """
+    first = n_tune - len(history)
+    changes = [first, first + len(history) // 2, n_tune]
+    if n_done < first:
+        changes.append(n_done + RESCHEDULE_EVERY - n_done % RESCHEDULE_EVERY)
+    return min((change for change in changes if change > n_done), default=np.inf) - n_done
 
 
 def review(

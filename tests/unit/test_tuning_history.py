@@ -8,6 +8,7 @@ from pymc_dpsplit.step.schedule import make_schedule
 from pymc_dpsplit.step.tuning_history import (
     RECORDED,
     autocorrelation_time,
+    draws_with_one_schedule,
     empty_history,
     record,
     review,
@@ -41,6 +42,24 @@ def test_second_half_of_tuning_is_recorded() -> None:
         record(history, 9, n_done, stats, "x")
     np.testing.assert_array_equal(history[:, 0], [6, 7, 8, 9])
     np.testing.assert_array_equal(history[:, 1:], [[2.0, 3.0]] * 4)
+
+
+@pytest.mark.parametrize(
+    ("n_history", "n_done", "expected"),
+    [
+        (200, 130, 20),
+        (200, 199, 1),
+        (200, 200, 100),
+        (200, 299, 1),
+        (200, 300, 100),
+        (100, 301, 49),
+        (100, 399, 1),
+        (200, 400, np.inf),
+    ],
+)
+def test_draws_until_the_schedule_may_change(n_history: int, n_done: int, expected: float) -> None:
+    """Every 25 draws, after half of tuning, half of the history, and the whole of it."""
+    assert draws_with_one_schedule(walk(n_history, 0.0), N_TUNE, n_done) == expected
 
 
 @pytest.mark.parametrize("n_done", [0, 199, 200, 299, 301, 399, 401])
