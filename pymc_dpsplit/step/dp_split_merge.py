@@ -34,7 +34,7 @@ from pymc_dpsplit.step.concentration_move import (
 from pymc_dpsplit.step.drawn_values import drawn_values, with_drawn_entries
 from pymc_dpsplit.step.draws_ahead import DrawsAhead, begin, draw_ahead, moved_alone
 from pymc_dpsplit.step.early_tuning import n_early_draws, searched
-from pymc_dpsplit.step.exchanges import Exchanges
+from pymc_dpsplit.step.exchanges import exchanges_of
 from pymc_dpsplit.step.intercept_move import move_intercepts
 from pymc_dpsplit.step.kernel_choice import AUTO, COLLAPSED, SLICES, choose_kernel
 from pymc_dpsplit.step.options import Options, check_published, refuse_kernel, refuse_unknown
@@ -52,7 +52,6 @@ from pymc_dpsplit.variables import (
     model_of_context,
     refuse_dependents,
     refuse_impossible,
-    row_likelihood,
 )
 from pymc_dpsplit.variables.conditioning import Conditioning
 from pymc_dpsplit.variables.declared_models import one_step_each
@@ -215,10 +214,7 @@ class DPSplitMerge(BlockedStep):
         self._settings = self.options.settings()
         n_labels = self.mixture.items.number_of_observations(conditioning.rows)
         self.options.refuse_start(self.mixture.name, n_labels, self.mixture.items)
-        exchanges_rows = self.mixture.is_latent and not self._keeps_parameters
-        likelihood = row_likelihood(self.mixture, model, point) if exchanges_rows else None
-        self._incomplete = self.mixture.incomplete()
-        self._exchanges = Exchanges(self.mixture, likelihood, self._incomplete, exchanges)
+        self._exchanges = exchanges_of(self.mixture, model, point, exchanges)
         self._concentrations = concentrations_to_move(self.mixture, model, point)
         self.vars = [model.rvs_to_values[rv] for rv in self.mixture.owned]
         self.vars += moved_by_kernels(self._concentrations)
@@ -308,10 +304,10 @@ class DPSplitMerge(BlockedStep):
             self._concentrations, point, target, strength, state, self.rng
         )
         measure = sampler.measure(target, state, self.rng)
-        known = conditioning, point, self._reader.shift, self._incomplete
+        known = conditioning, point, self._reader.shift, self._exchanges.incomplete
         values = drawn_values(self.mixture, measure, state.labels, *known, self.rng)
         if self.mixture.unobserved is not None:
-            rest = conditioning, point, values, self._incomplete
+            rest = conditioning, point, values, self._exchanges.incomplete
             target, state, measure = with_drawn_entries(self.mixture, target, state, measure, *rest)
         plan = plan_of(self.kernel, target, schedule)
         of_partition = measure.log_joint, measure.entropy, measure.largest_share

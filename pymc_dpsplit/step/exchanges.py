@@ -3,15 +3,17 @@
 from dataclasses import dataclass
 
 import numpy as np
+from pymc.model import Model
 
 from pymc_dpsplit import sampler
+from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
 from pymc_dpsplit.moves.likely_rows import LikelyRows
 from pymc_dpsplit.moves.patterns import Incomplete
 from pymc_dpsplit.step.concentration_move import with_present_law
 from pymc_dpsplit.step.joint_label_row_update import update_incomplete_rows, update_latent_rows
 from pymc_dpsplit.variables import MixtureVariables
 from pymc_dpsplit.variables.conditioning import Conditioning
-from pymc_dpsplit.variables.likelihood import RowLikelihood
+from pymc_dpsplit.variables.likelihood import RowLikelihood, row_likelihood
 
 
 @dataclass(frozen=True)
@@ -86,3 +88,27 @@ class Exchanges:
             total += n_accepted
         name = self.mixture.name
         return target, state, {**point, name: present.rows.reshape(point[name].shape)}, total
+
+
+def exchanges_of(
+    mixture: MixtureVariables, model: Model, point: dict[str, np.ndarray], number: int
+) -> Exchanges:
+    """Return what the step of a mixture updates jointly with labels.
+
+    Parameters
+    ----------
+    mixture : MixtureVariables
+    model : pymc.Model
+    point : dict
+        Any point of the model.
+    number : int
+        Updates of latent rows per draw.
+
+    Returns
+    -------
+    Exchanges
+    """
+    is_conjugate = not isinstance(mixture.component, NonconjugateFamily)
+    has_rows = mixture.is_latent and is_conjugate
+    likelihood = row_likelihood(mixture, model, point) if has_rows else None
+    return Exchanges(mixture, likelihood, mixture.incomplete(), number)
