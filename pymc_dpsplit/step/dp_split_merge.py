@@ -224,7 +224,7 @@ class DPSplitMerge(BlockedStep):
         self.stats_dtypes_shapes = stats_types(self.mixture.name, kept)
         self.stats_dtypes = [{key: of for key, (of, _) in self.stats_dtypes_shapes.items()}]
         given = self.mixture, model, self.kernel, self.vars, self._concentrations
-        self._moved_alone = moved_alone(*given) if threads == 1 else None
+        self._moved_alone = moved_alone(*given)
         self._forget()
 
     def _forget(self) -> None:
@@ -280,7 +280,7 @@ class DPSplitMerge(BlockedStep):
         schedule = self._scheduled(target, state, strength)
         form, pool = self._form(), self._threads()
         read = conditioning, self._reader.shift, point
-        if self._moved_alone is not None and not early:
+        if self._moved_alone is not None and pool is None and not early:
             beginning = begin(self.kernel, target, state, schedule, self.rng)
             alike = tuning_history.draws_with_one_schedule(self.history, self.n_tune, self.n_done)
             most = min(alike, self.n_draws - self.n_done, self._most_ahead)

@@ -119,6 +119,8 @@ def test_broken_kernel_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> 
         return broken(target, state, rng), np.zeros(4, np.int64)
 
     monkeypatch.setattr("pymc_dpsplit.step.dp_split_merge.sampler.advance", advance)
+    # A broken move makes one draw.
+    monkeypatch.setattr("pymc_dpsplit.step.dp_split_merge.draw_ahead", lambda *_: None)
     rows = DATASETS["overlapping"](2)
     probabilities, _, _ = exact_joint("MvNormal", 2, rows)
     index, _ = draws_of("MvNormal", 2, rows, 2500, iterations=1)

@@ -247,9 +247,3 @@ def test_reading_the_state_does_not_make_draws_twice_for_ever(monkeypatch):
         assert step.sampling_state.n_done > 9
     # Six draws of tuning are given before the first look; from the third on none is made twice.
     assert sizes == [2, 2, 2, 50, 7, 13, 7, 7, 7, 7]
-
-
-@pytest.mark.parametrize("threads", [1, 2])
-def test_draws_on_threads_are_made_one_by_one(threads):
-    step = step_of(model_of(), threads=threads)
-    assert step._moved_alone == (() if threads == 1 else None)
