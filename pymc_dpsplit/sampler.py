@@ -383,10 +383,10 @@ def advance_several(
     form = form_of(kernel_name, moves_of(target.prior).is_conjugate)
     assert form is not None
     assert form.draw_several is not None
-    labels, size = state.labels.copy(), (n_draws, n_rows)
+    labels = state.labels.copy()
     given = target, labels, state.stats, address_of(rng), schedule
-    stats, record = form.draw_several(*given, *size)
-    return ChainState(labels, stats), DrawRecord(*record)
+    stats, record = form.draw_several(*given, n_draws, n_rows)
+    return ChainState(labels, stats), record
 
 
 def measure(target: Target, state: ChainState, rng: np.random.Generator) -> Measure:

@@ -15,8 +15,8 @@ from pymc_dpsplit.moves.partition_law import PartitionLaw
 from pymc_dpsplit.moves.target import Target
 
 # Columns of `numbers`.
-LOG_REST, LOG_JOINT, ENTROPY, LARGEST_SHARE, STRENGTH_VARIABLE = range(5)
 N_NUMBERS = 5
+LOG_REST, LOG_JOINT, ENTROPY, LARGEST_SHARE, STRENGTH_VARIABLE = range(N_NUMBERS)
 OF_PARTITION = slice(LOG_JOINT, LARGEST_SHARE + 1)
 
 

@@ -325,7 +325,7 @@ class DPSplitMerge(BlockedStep):
         """Give the next of the draws that were made ahead."""
         values, stats, self.labels = ahead.give()
         self.n_done, self._n_given = self.n_done + 1, self._n_given + 1
-        # Those of the draws within are not recorded.
+        # The record has no sufficient statistics, which only the last draw leaves.
         self._ahead, self.cluster_stats = ahead, None
         if ahead.is_over:
             self._ahead, self.cluster_stats = None, ahead.end.stats
@@ -339,7 +339,7 @@ class DPSplitMerge(BlockedStep):
         if self._ahead is not None:
             state = self._ahead.beginning.after(self._ahead.n_given, self.rng)
             self.labels, self.cluster_stats = state[:2]
-            # Where the state is read every so many draws, no more are made ahead from now on.
+            # Where the state is read every so many draws, as many are made ahead from now on.
             self._ahead, self._most_ahead, self._n_given = None, max(1, self._n_given), 0
 
     @property

@@ -102,11 +102,17 @@ def test_draws_are_those_made_one_by_one(model, kernel):
                 assert values.dtype == single[group][name].dtype
 
 
-def test_several_draws_take_one_call(monkeypatch):
-    sizes, make = [], sampler.advance_several
+@pytest.fixture
+def sizes(monkeypatch):
+    """Numbers of draws of the calls that make several."""
+    made, make = [], sampler.advance_several
     monkeypatch.setattr(
-        sampler, "advance_several", lambda *given: sizes.append(given[5]) or make(*given)
+        sampler, "advance_several", lambda *given: made.append(given[5]) or make(*given)
     )
+    return made
+
+
+def test_several_draws_take_one_call(sizes):
     with model_of(None):
         idata = pm.sample(**{**SHORT, "draws": 130})
     # The first three draws are those of compilation.
@@ -235,12 +241,8 @@ def test_control_a_state_after_all_draws_that_were_made(monkeypatch):
     assert not equal_dataclass_values(step.sampling_state, single.sampling_state)
 
 
-def test_reading_the_state_does_not_make_draws_twice_for_ever(monkeypatch):
+def test_reading_the_state_does_not_make_draws_twice_for_ever(sizes):
     """As a checkpoint does every so many draws."""
-    sizes, make = [], sampler.advance_several
-    monkeypatch.setattr(
-        sampler, "advance_several", lambda *given: sizes.append(given[5]) or make(*given)
-    )
     step, point = begun(model_of(None), 9)
     for _ in range(5):
         point = advanced(step, point, 7)
