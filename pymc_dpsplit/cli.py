@@ -30,7 +30,7 @@ def parser() -> argparse.ArgumentParser:
         help="eruptions of the Old Faithful geyser (272 x 2), or velocities of 82 galaxies",
     )
     demo.add_argument(
-        "--draws", type=_positive, default=500, help="draws per chain, after as many of tuning"
+        "--draws", type=_positive, default=1000, help="draws per chain, after as many of tuning"
     )
     demo.add_argument(
         "--out", type=Path, default=Path("dpsplit_demo"), help="folder to write to, made if needed"
