@@ -271,7 +271,11 @@ class ComponentFamily(ListedNames, ABC):
 
     @abstractmethod
     def unpack(self, params: np.ndarray, shift: np.ndarray) -> dict[str, np.ndarray]:
-        """Convert rows of `params` (K, P) to named cluster parameters, each (K, ...)."""
+        """Convert rows of `params` (K, P) to named cluster parameters, each (K, ...).
+
+        What a row gives must not depend on the other rows, not in its last digit either: draws
+        are converted one at a time or many at once.
+        """
 
     @abstractmethod
     def pack(self, parameters: Mapping[str, np.ndarray], shift: np.ndarray) -> np.ndarray:

@@ -157,7 +157,8 @@ class MvNormalKnownCov(ComponentFamily):
         return np.linalg.cholesky(np.atleast_2d(self.hyperparameters["cov"]))
 
     def unpack(self, params: np.ndarray, shift: np.ndarray) -> dict[str, np.ndarray]:
-        return {"mu": params[:, 1:] @ self._root().T + shift}
+        # Not a matrix product, which rounds a row differently beside other rows.
+        return {"mu": np.einsum("kp,dp->kd", params[:, 1:], self._root()) + shift}
 
     def pack(self, parameters: Mapping[str, np.ndarray], shift: np.ndarray) -> np.ndarray:
         root, mu = self._root(), parameters["mu"]

@@ -42,7 +42,7 @@ def compile_kernels(step: DPSplitMerge, point: dict[str, np.ndarray]) -> None:
     Parameters
     ----------
     step : DPSplitMerge
-        Not modified.
+        Its chain is not modified; the data that it arranges for kernels are kept.
     point : dict
         Values of all variables from which a chain may start.
     """
@@ -59,7 +59,7 @@ def compile_kernels(step: DPSplitMerge, point: dict[str, np.ndarray]) -> None:
         # With no draws left one is made by itself, as in the second half of tuning.
         trial.n_done = _TUNE + _DRAWS
         point, _ = trial.step(point)
-        if trial._moved_alone is not None:
+        if trial._compared is not None:
             trial.n_done = _TUNE + 1
             trial.step(point)
     # A process forked while threads run may hang.

@@ -21,7 +21,7 @@ from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
 from pymc_dpsplit.data.blocks import column_centres
 from pymc_dpsplit.kernels.threads import new_pool
 from pymc_dpsplit.moves.strength import StrengthPrior
-from pymc_dpsplit.step import tuning_history
+from pymc_dpsplit.step import draws_ahead, tuning_history
 from pymc_dpsplit.step.chain_memory import DPSplitMergeState
 from pymc_dpsplit.step.chain_start import first_state
 from pymc_dpsplit.step.concentration_move import (
@@ -32,7 +32,6 @@ from pymc_dpsplit.step.concentration_move import (
     with_present_law,
 )
 from pymc_dpsplit.step.drawn_values import drawn_values, with_drawn_entries
-from pymc_dpsplit.step.draws_ahead import DrawsAhead, begin, draw_ahead, moved_alone
 from pymc_dpsplit.step.early_tuning import n_early_draws, searched
 from pymc_dpsplit.step.exchanges import exchanges_of
 from pymc_dpsplit.step.intercept_move import move_intercepts
@@ -224,7 +223,8 @@ class DPSplitMerge(BlockedStep):
         self.stats_dtypes_shapes = stats_types(self.mixture.name, kept)
         self.stats_dtypes = [{key: of for key, (of, _) in self.stats_dtypes_shapes.items()}]
         given = self.mixture, model, self.kernel, self.vars, self._concentrations
-        self._moved_alone = moved_alone(*given)
+        # None if draws are made one by one.
+        self._compared = draws_ahead.values_to_compare(*given)
         self._forget()
 
     def _forget(self) -> None:
@@ -239,8 +239,8 @@ class DPSplitMerge(BlockedStep):
         self.cluster_stats: np.ndarray | None = None
         self.of_rows, self.of_clusters = sampler.NOTHING_KEPT
         self._pool: ThreadPoolExecutor | None = None
-        self._ahead: DrawsAhead | None = None
-        self._n_given, self._most_ahead, self.n_draws = 0, np.inf, 0
+        self._ahead: draws_ahead.DrawsAhead | None = None
+        self._looks, self.n_draws = draws_ahead.LooksAtState(), 0
 
     def setup_chain(self, rng: Any, tune: int, draws: int) -> None:
         """Reset the state; PyMC calls this at the start of each chain.
@@ -280,14 +280,12 @@ class DPSplitMerge(BlockedStep):
         schedule = self._scheduled(target, state, strength)
         form, pool = self._form(), self._threads()
         read = conditioning, self._reader.shift, point
-        if self._moved_alone is not None and pool is None and not early:
-            beginning = begin(self.kernel, target, state, schedule, self.rng)
-            alike = tuning_history.draws_with_one_schedule(self.history, self.n_tune, self.n_done)
-            most = min(alike, self.n_draws - self.n_done, self._most_ahead)
-            ahead = draw_ahead(
-                self.mixture, beginning, *read[:2], self._moved_alone, self.rng, most
-            )
+        if self._compared is not None and pool is None and not early:
+            begun = draws_ahead.begin(self.kernel, target, state, schedule, self.rng)
+            given = *read[:2], self._compared, self.rng, self._n_alike()
+            ahead = draws_ahead.draw_ahead(self.mixture, begun, *given)
             if ahead is not None:
+                ahead.seconds = (time.perf_counter() - began) / len(ahead.stats)
                 return self._given(ahead, point)
         if early:
             progress = state, schedule, self.n_done, self._n_early()
@@ -320,38 +318,46 @@ class DPSplitMerge(BlockedStep):
         return {**point, **concentrations, **values}, [stats]
 
     def _given(
-        self, ahead: DrawsAhead, point: dict[str, np.ndarray]
+        self, ahead: draws_ahead.DrawsAhead, point: dict[str, np.ndarray]
     ) -> tuple[dict[str, np.ndarray], list[Any]]:
         """Give the next of the draws that were made ahead."""
         values, stats, self.labels = ahead.give()
-        self.n_done, self._n_given = self.n_done + 1, self._n_given + 1
+        self.n_done += 1
+        stats[f"{self.mixture.name}_seconds"] = ahead.seconds
         # The record has no sufficient statistics, which only the last draw leaves.
         self._ahead, self.cluster_stats = ahead, None
-        if ahead.is_over:
+        if ahead.all_given:
             self._ahead, self.cluster_stats = None, ahead.end.stats
         if self._keeps_labels:
             stats |= labels_stat(self.mixture, self.labels)
         tuning_history.record(self.history, self.n_tune, self.n_done, stats, self.mixture.name)
         return {**point, **values}, [stats]
 
+    def _n_alike(self) -> float:
+        """Number of draws with the present schedule, before the state is looked at."""
+        alike = tuning_history.draws_with_one_schedule(self.history, self.n_tune, self.n_done)
+        return min(alike, self.n_draws - self.n_done, self._looks.n_until_next(self.n_done))
+
     def _take_back(self) -> None:
         """Forget the draws that were made and not given, as if they had not been made."""
         if self._ahead is not None:
             state = self._ahead.beginning.after(self._ahead.n_given, self.rng)
             self.labels, self.cluster_stats = state[:2]
-            # Where the state is read every so many draws, as many are made ahead from now on.
-            self._ahead, self._most_ahead, self._n_given = None, max(1, self._n_given), 0
+            self._ahead = None
+            self._looks.note_in_the_middle(self.n_done)
 
     @property
     def sampling_state(self) -> Any:
         """Return the state after the last draw that was given."""
         self._take_back()
+        self._looks.note(self.n_done)
         return super().sampling_state
 
     @sampling_state.setter
     def sampling_state(self, state: Any) -> None:
         self._ahead = None
         WithSamplingState.sampling_state.fset(self, state)
+        self._looks.note(self.n_done)
 
     def _chain_state(
         self, target: sampler.Target, conditioning: Conditioning, point: dict[str, np.ndarray]
@@ -393,14 +399,8 @@ class DPSplitMerge(BlockedStep):
         n_iterations = self.options.iterations or self.n_iterations
         schedule = sampler.Schedule(n_iterations, self.attempts, *kept)
         if self.options.iterations is None and self.n_done <= self.n_tune:
-            known = (
-                target,
-                state,
-                self.history,
-                self.n_tune,
-                self.n_done,
-                self._moved_alone is not None,
-            )
+            is_ahead = self._compared is not None
+            known = target, state, self.history, self.n_tune, self.n_done, is_ahead
             schedule, self.history = tuning_history.review(
                 schedule, self.least_iterations, kernel, *known
             )
@@ -418,6 +418,7 @@ class DPSplitMerge(BlockedStep):
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the threads, which belong to one process."""
         self._take_back()
+        self._looks.note(self.n_done)
         return {**self.__dict__, "_pool": None}
 
     def _progressbar_config(self, n_chains: int = 1) -> tuple[list[Any], dict[str, list[Any]]]:

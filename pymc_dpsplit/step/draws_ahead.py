@@ -7,7 +7,6 @@ the chain after those that were given is found by making these again.
 """
 
 import math
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -29,19 +28,21 @@ from pymc_dpsplit.variables import MixtureVariables
 from pymc_dpsplit.variables.concentration import ConcentrationPrior
 from pymc_dpsplit.variables.conditioning import Conditioning
 
-# Number of draws ahead; nanoseconds that they take, so that an interrupt is not noticed late; and
-# bytes of their record.
+# Number of draws ahead; nanoseconds that they take by estimate, so that an interrupt is not noticed
+# late; and bytes that they occupy.
 _MOST_DRAWS, _MOST_TIME, _MOST_BYTES = 50, 2e7, 4e6
+# Where fewer would take that time, PyMC's part is a few percent of a draw.
+_LEAST_AFFORDABLE = 4
 
 
-def moved_alone(
+def values_to_compare(
     mixture: MixtureVariables,
     model: Model,
     kernel: str,
     moved: Sequence[Any],
     concentrations: Sequence[ConcentrationPrior],
 ) -> tuple[str, ...] | None:
-    """Return what the next draw depends on beside the chain, if kernels move that too.
+    """Return the names of values on which the next draw depends beside the chain.
 
     Parameters
     ----------
@@ -57,10 +58,10 @@ def moved_alone(
     Returns
     -------
     tuple of str or None
-        Name of the value behind alpha, if that is a variable.  None if draws cannot be ahead: if
-        other steps move anything, if the kernel makes draws one by one, or if a draw in Python
-        draws more than kernels do, as missing entries, latent rows, labels that are variables, a
-        discount, or a number of components.
+        Name of the value behind alpha, if that is a variable, which kernels move too.  None if
+        draws cannot be ahead: if other steps move anything, if the kernel makes draws one by one,
+        or if a draw in Python draws more than kernels do, as missing entries, latent rows, labels
+        that are variables, a discount, or a number of components.
     """
     is_open = isinstance(mixture.component, NonconjugateFamily)
     if not sampler.can_advance_several(kernel, is_conjugate=not is_open):
@@ -72,6 +73,7 @@ def moved_alone(
     are_numbers = all(of.type.dtype == "float64" for of in by_kernels)
     if not (is_plain and are_numbers and len(by_kernels) == len(concentrations)):
         return None
+    # A discount that is a variable needs the sum of log weights, which kernels do not record.
     if "log_weights" in mixture.measure or set(model.value_vars) != set(moved):
         return None
     return tuple(of.value_name for of in concentrations)
@@ -100,7 +102,18 @@ class Beginning(NamedTuple):
     present: np.ndarray
 
     def after(self, n_draws: int, rng: np.random.Generator) -> sampler.ChainState:
-        """Return the state of the chain after so many draws, and set the generator to that."""
+        """Make draws again from the beginning, and return the state after them.
+
+        Parameters
+        ----------
+        n_draws : int
+        rng : numpy.random.Generator
+            Its state becomes that after these draws, whatever it was.
+
+        Returns
+        -------
+        ChainState
+        """
         rng.bit_generator.state = self.generator
         if n_draws == 0:
             return self.state
@@ -135,8 +148,10 @@ class DrawsAhead:
         Name to ndarray, shape (n, ...): what the draws change in a point.
     stats : list of dict
         Statistics of each draw, without labels.
-    moved : tuple of str
+    compared : tuple of str
         Names of those of `values` that the next draw depends on.
+    seconds : float
+        Time that a draw took, on average.
     n_given : int
     """
 
@@ -145,25 +160,53 @@ class DrawsAhead:
     labels: np.ndarray
     values: dict[str, np.ndarray]
     stats: list[dict[str, Any]]
-    moved: tuple[str, ...]
+    compared: tuple[str, ...]
+    seconds: float = 0.0
     n_given: int = 0
 
     @property
-    def is_over(self) -> bool:
+    def all_given(self) -> bool:
         """Return whether all were given."""
         return self.n_given == len(self.stats)
 
     def goes_on_from(self, point: Mapping[str, np.ndarray]) -> bool:
-        """Return whether a point has the values of the last draw that was given."""
-        return all(point[name] == self.values[name][self.n_given - 1] for name in self.moved)
+        """Return whether a point has those values of the last draw given that the next needs."""
+        return all(point[name] == self.values[name][self.n_given - 1] for name in self.compared)
 
     def give(self) -> tuple[dict[str, np.ndarray], dict[str, Any], np.ndarray]:
         """Return values, statistics and labels of the next draw."""
         i = self.n_given
         self.n_given += 1
-        # With an ellipsis numbers are arrays, too.
-        values = {name: of[i, ...] for name, of in self.values.items()}
+        # Copies, as PyMC or a user may write into a point; with an ellipsis of numbers, too.
+        values = {name: of[i, ...].copy() for name, of in self.values.items()}
         return values, self.stats[i], self.labels[i]
+
+
+class LooksAtState:
+    """Looks at the state of the chain, before which it is not ahead if they come regularly.
+
+    To find the state in the middle of draws that were made, some of them are made again.
+    """
+
+    def __init__(self) -> None:
+        self._last, self._every = 0, math.inf
+
+    def n_until_next(self, n_done: int) -> float:
+        """Return the number of draws until the next look, after `n_done` draws."""
+        since = n_done - self._last
+        if since >= self._every:
+            # It did not come.
+            self._every = 2 * since
+        return self._every - since
+
+    def note(self, n_done: int) -> None:
+        """Note a look after `n_done` draws."""
+        self._last = n_done
+
+    def note_in_the_middle(self, n_done: int) -> None:
+        """Note a look after `n_done` draws, where more had been made."""
+        self._every = n_done - self._last
+        self._last = n_done
 
 
 def draw_ahead(
@@ -171,23 +214,23 @@ def draw_ahead(
     beginning: Beginning,
     conditioning: Conditioning,
     shift: np.ndarray,
-    moved: tuple[str, ...],
+    compared: tuple[str, ...],
     rng: np.random.Generator,
     most: float,
 ) -> DrawsAhead | None:
-    """Make draws ahead, as many as take a fiftieth of a second.
+    """Make draws ahead, as many as take a fiftieth of a second by estimate, and 50 at most.
 
     Parameters
     ----------
     mixture : MixtureVariables
-        One for which `moved_alone` is not None.
+        One for which `values_to_compare` is not None.
     beginning : Beginning
     conditioning : Conditioning
         What the model gives the mixture.
     shift : ndarray of float64, shape (D,)
         Subtracted from the observations of the target.
-    moved : tuple of str
-        Result of `moved_alone`.
+    compared : tuple of str
+        Result of `values_to_compare`.
     rng : numpy.random.Generator
         Advanced.
     most : float
@@ -196,28 +239,28 @@ def draw_ahead(
     Returns
     -------
     DrawsAhead or None
-        None if it would be a single draw.
+        None if it would be a single draw, or if draws take long.
     """
-    n_draws = int(min(most, _n_affordable(mixture, beginning)))
-    if n_draws < 2:
+    n_affordable = _n_affordable(mixture, beginning)
+    n_draws = int(min(most, n_affordable, _MOST_DRAWS))
+    if n_draws < 2 or n_affordable < _LEAST_AFFORDABLE:
         return None
-    began = time.perf_counter()
     kernel, target, state, schedule = beginning[:4]
     size = n_draws, mixture.max_clusters
     end, record = sampler.advance_several(kernel, target, state, rng, schedule, *size)
     values = _values(mixture, record, conditioning.values, shift)
-    values |= dict.fromkeys(moved, record.numbers[:, STRENGTH_VARIABLE])
+    values |= dict.fromkeys(compared, record.numbers[:, STRENGTH_VARIABLE])
     stats = _stats(mixture.name, target, record, plan_of(kernel, target, schedule))
-    seconds = {f"{mixture.name}_seconds": (time.perf_counter() - began) / n_draws}
-    return DrawsAhead(beginning, end, record.labels, values, [of | seconds for of in stats], moved)
+    return DrawsAhead(beginning, end, record.labels, values, stats, compared)
 
 
-def _n_affordable(mixture: MixtureVariables, beginning: Beginning) -> int:
+def _n_affordable(mixture: MixtureVariables, beginning: Beginning) -> float:
     kernel, target, state, schedule = beginning[:4]
     of_draw = schedule.n_iterations * cost_of_iteration(kernel, target, state, schedule)
-    n_obs, n_features = target.data.shape
-    n_bytes = 4.0 * n_obs + 8.0 * mixture.max_clusters * (2.0 + 2.0 * n_features * n_features)
-    return int(min(_MOST_TIME / of_draw, _MOST_BYTES / n_bytes, _MOST_DRAWS))
+    # The numbers of a measure are in the record of the kernel and in the values of points.
+    n_numbers = sum(math.prod(of.type.shape) for of in mixture.measure.values())
+    n_bytes = 4.0 * state.labels.shape[0] + 16.0 * n_numbers
+    return min(_MOST_TIME / of_draw, _MOST_BYTES / n_bytes)
 
 
 def _stats(
@@ -241,10 +284,11 @@ def _values(
 ) -> dict[str, np.ndarray]:
     """Entries of points, each (n, ...); `MixtureVariables.point_values` gives those of one."""
     log_rest = record.numbers[:, LOG_REST]
-    is_exponential = not mixture.log_new_weight
+    # As in `point_values`: the exponential of NumPy may differ in the last digit.
+    new_weight = log_rest if mixture.log_new_weight else np.array([*map(math.exp, log_rest)])
     values = {
         "n_clusters": record.n_clusters,
-        "new_weight": np.array([*map(math.exp, log_rest)]) if is_exponential else log_rest,
+        "new_weight": new_weight,
         "weights": record.weights,
     }
     n_rows = record.weights.shape[1]

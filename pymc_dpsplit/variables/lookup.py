@@ -167,6 +167,7 @@ class MixtureVariables:
         """
         if n_clusters > self.max_clusters and self.needs_all_rows:
             raise ValueError(overflow_message(self.name, n_clusters, self.max_clusters))
+        # `step.draws_ahead` writes the same entries for many draws at once.
         new_weight = log_rest if self.log_new_weight else math.exp(log_rest)
         values = {
             "n_clusters": np.asarray(n_clusters, dtype=np.int64),

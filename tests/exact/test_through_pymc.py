@@ -120,7 +120,7 @@ def test_broken_kernel_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr("pymc_dpsplit.step.dp_split_merge.sampler.advance", advance)
     # A broken move makes one draw.
-    monkeypatch.setattr("pymc_dpsplit.step.dp_split_merge.draw_ahead", lambda *_: None)
+    monkeypatch.setattr("pymc_dpsplit.step.draws_ahead.draw_ahead", lambda *_: None)
     rows = DATASETS["overlapping"](2)
     probabilities, _, _ = exact_joint("MvNormal", 2, rows)
     index, _ = draws_of("MvNormal", 2, rows, 2500, iterations=1)

@@ -8,8 +8,7 @@ from pymc.step_methods.state import equal_dataclass_values
 
 import pymc_dpsplit as dps
 from pymc_dpsplit import sampler
-from pymc_dpsplit.step import dp_split_merge
-from pymc_dpsplit.step.draws_ahead import DrawsAhead
+from pymc_dpsplit.step import draws_ahead
 
 ROWS = np.random.default_rng(5).normal(size=(30, 2)) + np.repeat([[-4.0], [0.0], [4.0]], 10, axis=0)
 COUNTS = np.random.default_rng(6).poisson(np.repeat([[2.0], [9.0]], 15, axis=0), size=(30, 2))
@@ -52,7 +51,7 @@ def advanced(step, point, n_steps):
 def singly(make, *arguments, **options):
     """Call `make` while draws are made one by one, with the schedules of those made ahead."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dp_split_merge, "draw_ahead", lambda *_: None)
+        patch.setattr(draws_ahead, "draw_ahead", lambda *_: None)
         return make(*arguments, **options)
 
 
@@ -75,6 +74,18 @@ def finite():
     return model
 
 
+def regression():
+    """Its constants are sums over columns, which a matrix product would round by rows."""
+    covariates = ROWS + np.array([3.0, 5.0])
+    component = dps.LinearRegression.from_data(ROWS[:, 0], covariates)
+    return model_of(component=component, rows=ROWS[:, 0])
+
+
+def of_two_kinds():
+    component = dps.Product(places=dps.MvNormal.from_data(ROWS), visits=dps.Poisson(2.0, 0.5))
+    return model_of(None, component, np.hstack([ROWS, COUNTS]))
+
+
 MODELS = {
     "finite": finite,
     "alpha": lambda: model_of(None),
@@ -84,22 +95,11 @@ MODELS = {
     "fixed discount": lambda: model_of(None, discount=0.2),
     "few rows recorded": lambda: model_of(20.0, max_clusters=3),
 }
-
-
-@pytest.mark.parametrize(
-    ("model", "kernel"),
-    [*((name, "auto") for name in MODELS), ("alpha", "exact"), ("few rows recorded", "exact")],
-)
-def test_draws_are_those_made_one_by_one(model, kernel):
-    assert step_of(MODELS[model](), kernel=kernel)._moved_alone is not None
-    ahead = sampled(MODELS[model](), kernel=kernel)
-    single = singly(sampled, MODELS[model](), kernel=kernel)
-    for group in "posterior", "sample_stats":
-        assert set(ahead[group].data_vars) == set(single[group].data_vars)
-        for name, values in ahead[group].data_vars.items():
-            if name != "x_seconds":
-                np.testing.assert_array_equal(values, single[group][name], err_msg=name)
-                assert values.dtype == single[group][name].dtype
+COMPILED_LONG = {
+    "known covariance": lambda: model_of(component=dps.MvNormalKnownCov.from_data(ROWS)),
+    "regression": regression,
+    "columns of two kinds": of_two_kinds,
+}
 
 
 @pytest.fixture
@@ -110,6 +110,30 @@ def sizes(monkeypatch):
         sampler, "advance_several", lambda *given: made.append(given[5]) or make(*given)
     )
     return made
+
+
+@pytest.mark.parametrize(
+    ("model", "kernel"),
+    [
+        *((name, "auto") for name in MODELS),
+        *(pytest.param(name, "auto", marks=pytest.mark.slow) for name in COMPILED_LONG),
+        ("alpha", "exact"),
+        ("few rows recorded", "exact"),
+    ],
+)
+def test_draws_are_those_made_one_by_one(model, kernel, sizes):
+    make = {**MODELS, **COMPILED_LONG}[model]
+    ahead = sampled(make(), kernel=kernel)
+    assert sum(sizes) >= SHORT["draws"]
+    sizes.clear()
+    single = singly(sampled, make(), kernel=kernel)
+    assert not sizes
+    for group in "posterior", "sample_stats":
+        assert set(ahead[group].data_vars) == set(single[group].data_vars)
+        for name, values in ahead[group].data_vars.items():
+            if name != "x_seconds":
+                np.testing.assert_array_equal(values, single[group][name], err_msg=name)
+                assert values.dtype == single[group][name].dtype
 
 
 def test_several_draws_take_one_call(sizes):
@@ -172,9 +196,9 @@ def with_alpha_of_two():
     ],
 )  # fmt: skip
 def test_what_other_steps_or_python_draw_is_not_made_ahead(model):
-    assert step_of(model())._moved_alone is None
-    assert step_of(model_of())._moved_alone == ()
-    assert step_of(model_of(None))._moved_alone == ("alpha_log__",)
+    assert step_of(model())._compared is None
+    assert step_of(model_of())._compared == ()
+    assert step_of(model_of(None))._compared == ("alpha_log__",)
 
 
 @pytest.mark.parametrize("kernel", ["exact", "collapsed-split-merge"])
@@ -222,7 +246,7 @@ def test_a_value_changed_by_another_step_counts():
 
 
 def test_control_a_changed_value_that_is_not_looked_at(monkeypatch):
-    monkeypatch.setattr(DrawsAhead, "goes_on_from", lambda self, point: True)
+    monkeypatch.setattr(draws_ahead.DrawsAhead, "goes_on_from", lambda self, point: True)
     model = model_of(None)
     step, point = begun(model, 12)
     single, _ = singly(begun, model, 12)
@@ -230,15 +254,50 @@ def test_control_a_changed_value_that_is_not_looked_at(monkeypatch):
     assert ours != singly(advanced, single, changed(point), 3)["alpha_log__"]
 
 
-def test_control_a_state_after_all_draws_that_were_made(monkeypatch):
-    monkeypatch.setattr(
-        "pymc_dpsplit.step.draws_ahead.Beginning.after",
-        lambda self, n_draws, rng: sampler.resume(self.target, self.state.labels),
-    )
+def test_a_point_changed_in_place_counts():
+    model = model_of(None)
+    step, point = begun(model, 12)
+    single, _ = singly(begun, model, 12)
+    point["alpha_log__"][...] = 2.5
+    assert_same_point(advanced(step, point, 3), singly(advanced, single, changed(point), 3))
+
+
+HONEST = draws_ahead.Beginning.after
+
+
+def with_the_later_generator(self, n_draws, rng):
+    after = rng.bit_generator.state
+    state = HONEST(self, n_draws, rng)
+    rng.bit_generator.state = after
+    return state
+
+
+def after_one_draw_more(self, n_draws, rng):
+    return HONEST(self, n_draws + 1, rng)
+
+
+@pytest.mark.parametrize("broken", [with_the_later_generator, after_one_draw_more])
+def test_control_another_state_than_that_after_the_draws_given(monkeypatch, broken):
+    monkeypatch.setattr(draws_ahead.Beginning, "after", broken)
     model = model_of(None)
     step, _ = begun(model, 12)
     single, _ = singly(begun, model, 12)
     assert not equal_dataclass_values(step.sampling_state, single.sampling_state)
+
+
+def test_a_step_can_be_used_again_after_a_callback_failed():
+    def fail(trace, draw):
+        if not draw.tuning and draw.draw_idx == 20:
+            raise ValueError("not today")
+
+    model = model_of(None)
+    step = step_of(model)
+    with model:
+        with pytest.raises(ValueError, match="not today"):
+            pm.sample(step=step, callback=fail, **SHORT)
+        again = pm.sample(step=step, **SHORT)
+        fresh = pm.sample(step=step_of(model), **SHORT)
+    np.testing.assert_array_equal(again["posterior"]["alpha"], fresh["posterior"]["alpha"])
 
 
 def test_reading_the_state_does_not_make_draws_twice_for_ever(sizes):
@@ -248,4 +307,19 @@ def test_reading_the_state_does_not_make_draws_twice_for_ever(sizes):
         point = advanced(step, point, 7)
         assert step.sampling_state.n_done > 9
     # Six draws of tuning are given before the first look; from the third on none is made twice.
-    assert sizes == [2, 2, 2, 50, 7, 13, 7, 7, 7, 7]
+    assert sizes == [2, 2, 2, 50, 7, 16, 7, 7, 7, 7]
+
+
+def test_after_the_last_look_more_draws_are_made_at_a_time(sizes):
+    step, point = begun(model_of(None), 12)
+    assert step.sampling_state.n_done == 12
+    sizes.clear()
+    advanced(step, point, 150)
+    assert sizes == [12, 12, 24, 48, 50, 46]
+
+
+def test_wide_parameters_are_made_few_at_a_time(sizes):
+    rows = np.random.default_rng(2).integers(0, 3000, size=(20, 1))
+    step, _ = begun(model_of(component=dps.Categorical(np.full(3000, 0.1)), rows=rows), 20)
+    n_numbers = 3000 * step.mixture.max_clusters
+    assert 2 <= sizes[-1] <= draws_ahead._MOST_BYTES / (16.0 * n_numbers)

@@ -520,6 +520,21 @@ def test_pack_and_unpack_are_inverse(name: str, n_features: int, rng: np.random.
         np.testing.assert_allclose(again[key], drawn[key], rtol=1e-8, atol=1e-8)
 
 
+@over_cases
+def test_parameters_of_a_row_do_not_depend_on_other_rows(
+    name: str, n_features: int, rng: np.random.Generator
+) -> None:
+    """Not in the last digit either: draws are converted one at a time or many at once."""
+    case = case_of(name, rows_of("separated", n_features))
+    params = draws_of(case.prior, stats_of(case.prior, case.data, np.arange(4)), 67, rng)
+    together = case.component.unpack(params, case.shift)
+    for size in 1, 2, 5:
+        parts = [params[k : k + size] for k in range(0, len(params), size)]
+        named = [case.component.unpack(part, case.shift) for part in parts]
+        for key, values in together.items():
+            np.testing.assert_array_equal(np.concatenate([of[key] for of in named]), values)
+
+
 def law_p_value(name: str, twin: Any, rows: np.ndarray, draws: dict[str, np.ndarray]) -> float:
     """P-value of independent draws of the parameters against the posterior of the twin."""
     law = EXAMPLES[name].law

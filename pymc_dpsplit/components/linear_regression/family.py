@@ -363,7 +363,7 @@ class LinearRegression(ComponentFamily):
         beta = -sigma[:, None] * params[:, 2:-1]
         if self.intercept:
             shift = self._full_shift(shift)
-            constant = shift[-1] - sigma * params[:, 1] - beta @ shift[:-1]
+            constant = shift[-1] - sigma * params[:, 1] - (beta * shift[:-1]).sum(axis=1)
             beta = np.column_stack([constant, beta])
         return {"beta": beta, "sigma": sigma}
 
