@@ -31,6 +31,8 @@ _SCORED = 4000
 # and scored sweeps in such a time: draws that are nearly independent would hide how many more there
 # are between them.
 _PILOT, _SCORED_PER_TIME = 1000, 4.0
+# Of the control; beyond, a note says that its effective draws, and the ratio, mean little.
+_MOST_R_HAT = 1.05
 
 
 class Case(NamedTuple):
@@ -247,6 +249,8 @@ def rows_against_control(case: Case) -> Iterator[Row]:
     """Medians over seeds of ours over the control, with their ranges."""
     pairs = [_compare(case, seed) for seed in range(_FIRST_SEED, _FIRST_SEED + case.n_seeds)]
     ours, control = ([rates(pair[side]) for pair in pairs] for side in (0, 1))
+    worst = max(pair.control.r_hat for pair in pairs)
+    warning = f"; control not converged, R-hat {worst:.2f}" if worst > _MOST_R_HAT else ""
     for of, title in _TITLES.items():
         ratios = [a[of] / b[of] for a, b in zip(ours, control, strict=True)]
         each = "; ".join(f"{a[of]:.3g} : {b[of]:.3g}" for a, b in zip(ours, control, strict=True))
@@ -256,7 +260,7 @@ def rows_against_control(case: Case) -> Iterator[Row]:
             unit="x",
             must=case.must,
             aim=case.aim,
-            note=f"{min(ratios):.2g} to {max(ratios):.2g}; per s {each}",
+            note=f"{min(ratios):.2g} to {max(ratios):.2g}; per s {each}{warning}",
         )
     hats = ", ".join(f"{pair.ours.r_hat:.3f} : {pair.control.r_hat:.3f}" for pair in pairs)
     yield Row(

@@ -1,7 +1,8 @@
-"""The page `docs/performance.md`, made of results, `catalogue` and two lists."""
+"""The page `docs/performance.md`, made of results, `catalogue` and three lists."""
 
 import tomllib
 from collections.abc import Iterator, Mapping
+from itertools import groupby
 from pathlib import Path
 
 from benchmarks.catalogue import ROOT, SUBJECTS, Subject
@@ -11,15 +12,18 @@ from benchmarks.row import Row, figure
 PAGE = ROOT / "docs" / "performance.md"
 LIMITS = Path(__file__).with_name("limits.toml")
 _ELSEWHERE = Path(__file__).with_name("elsewhere.toml")
+_IN_SHORT = Path(__file__).with_name("in_short.toml")
 
 Limits = Mapping[str, Mapping[str, str]]
+Place = tuple[dict[str, str], dict[str, str]]
 
 _OPENING = """# Performance
 
 Written by `make benchmarks` from what it measured; not edited by hand. One thread, float64, CPU
 time and medians where nothing else is said; ratios are of times taken in one process. "Must hold"
 is what a release needs, "aim" what is wanted; "reached" says which of the two is. One subject is
-measured again by `python -m benchmarks.run NAME`, the long ones with `--long`.
+measured again by `python -m benchmarks.run NAME`, the long ones with `--long`. The machines are
+at the end.
 """
 
 
@@ -48,33 +52,61 @@ def page_of(results: Mapping[str, Result], limits: Limits) -> str:
     str
     """
     places = _distinct(results)
-    parts = [_OPENING, *_machines(places)]
+    parts = [_OPENING, *_in_short(results)]
     for name, result in results.items():
         place = places.index((result.machine, result.versions)) + 1
         where = f", machine {place}" if len(places) > 1 else ""
         subject = SUBJECTS[name]
         parts.append(f"## {subject.title}\n\n{subject.about}\n")
-        parts.append(f"`{name}`, {result.date}{where}.\n")
+        rest = "" if result.is_complete else " The run was stopped; its last rows are missing."
+        parts.append(f"`{name}`, {result.date}{where}.{rest}\n")
         parts.append(_table(result.rows))
         parts.extend(_missed(result.rows, limits.get(name, {})))
     parts.extend(_elsewhere(_ELSEWHERE))
     parts.extend(_absent([subject for name, subject in SUBJECTS.items() if name not in results]))
+    parts.extend(_machines(places))
     return "\n".join(parts)
 
 
-def _distinct(results: Mapping[str, Result]) -> list[tuple[dict[str, str], dict[str, str]]]:
+def answers() -> list[dict[str, str]]:
+    """What a user asks first, with subject and row of the answer."""
+    found: list[dict[str, str]] = tomllib.loads(_IN_SHORT.read_text(encoding="utf-8"))["answers"]
+    return found
+
+
+def _in_short(results: Mapping[str, Result]) -> Iterator[str]:
+    """Answers to what a user asks first, as far as they were measured."""
+    lines = []
+    for answer in answers():
+        rows = results[answer["subject"]].rows if answer["subject"] in results else ()
+        for row in rows:
+            if row.name == answer["row"]:
+                measured = figure(row.measured, row.unit)
+                lines.append([answer["asked"], measured, SUBJECTS[answer["subject"]].title])
+    if lines:
+        yield "## In short\n"
+        yield _grid(["what", "measured", "section"], lines)
+
+
+def _distinct(results: Mapping[str, Result]) -> list[Place]:
     """Machines with versions, each once."""
-    found: list[tuple[dict[str, str], dict[str, str]]] = []
+    found: list[Place] = []
     for result in results.values():
         if (result.machine, result.versions) not in found:
             found.append((result.machine, result.versions))
     return found
 
 
-def _machines(places: list[tuple[dict[str, str], dict[str, str]]]) -> Iterator[str]:
-    for number, (machine, versions) in enumerate(places, start=1):
-        yield f"## Machine{f' {number}' if len(places) > 1 else ''}\n"
-        yield _grid(["", ""], [[name, value] for name, value in (machine | versions).items()])
+def _machines(places: list[Place]) -> Iterator[str]:
+    """A table with a column for each machine."""
+    if not places:
+        return
+    columns = [machine | versions for machine, versions in places]
+    names = list(dict.fromkeys(name for column in columns for name in column))
+    many = len(places) > 1
+    yield f"## Machine{'s' if many else ''}\n"
+    heads = [f"machine {number + 1}" if many else "" for number in range(len(places))]
+    yield _grid(["", *heads], [[name, *(of.get(name, "") for of in columns)] for name in names])
 
 
 def _table(rows: tuple[Row, ...]) -> str:
@@ -110,7 +142,11 @@ def missed(rows: tuple[Row, ...]) -> list[Row]:
 
 def _missed(rows: tuple[Row, ...], limits: Mapping[str, str]) -> Iterator[str]:
     """What limits the rows that miss a target."""
-    lines = [f"- {row.name}: {limits[row.name]}" for row in missed(rows) if row.name in limits]
+    explained = [row.name for row in missed(rows) if row.name in limits]
+    lines = [
+        f"- {'; '.join(names)}: {why}"
+        for why, names in groupby(explained, lambda name: limits[name])
+    ]
     if lines:
         yield "What limits the rest:\n"
         yield "\n".join(lines) + "\n"

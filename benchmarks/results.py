@@ -21,12 +21,15 @@ class Result:
     machine, versions : dict of str
         See `environment`.
     rows : tuple of Row
+    is_complete : bool
+        False if the run was stopped before its last row.
     """
 
     date: str
     machine: dict[str, str]
     versions: dict[str, str]
     rows: tuple[Row, ...]
+    is_complete: bool = True
 
 
 def save(subject: str, result: Result, folder: Path = FOLDER) -> None:

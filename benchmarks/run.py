@@ -16,22 +16,27 @@ from benchmarks.catalogue import SUBJECTS
 from benchmarks.environment import machine, versions
 from benchmarks.page import PAGE, missed, read_limits, write_page
 from benchmarks.results import Result, save
-from benchmarks.row import line_of
+from benchmarks.row import Row, line_of
 
 
 def measure(subject: str) -> None:
     """Run one benchmark, print its rows as they come and save them."""
     print(f"{subject}: {SUBJECTS[subject].title}", flush=True)
     module = importlib.import_module(f"benchmarks.{subject}")
-    rows = []
+    rows: list[Row] = []
+
+    def keep(is_complete: bool) -> None:
+        today = date.today().isoformat()
+        save(subject, Result(today, machine(), versions(), tuple(rows), is_complete))
+
     # After the import, for it limits the libraries that are loaded.
     with threadpool_limits(1):
         for row in module.run():
             print(line_of(row), flush=True)
             rows.append(row)
             # A run that is stopped keeps what it has measured.
-            today = date.today().isoformat()
-            save(subject, Result(today, machine(), versions(), tuple(rows)))
+            keep(is_complete=False)
+    keep(is_complete=True)
     explained = read_limits().get(subject, {})
     for row in missed(tuple(rows)):
         if row.name not in explained:

@@ -1,9 +1,11 @@
 """The performance page says what was measured, and nothing else; its rows judge rightly."""
 
+from dataclasses import replace
+
 import pytest
 
 from benchmarks.catalogue import ROOT, SUBJECTS
-from benchmarks.page import PAGE, page_of, read_limits
+from benchmarks.page import PAGE, answers, page_of, read_limits
 from benchmarks.results import Result, load, save
 from benchmarks.row import Row, figure, line_of
 
@@ -91,9 +93,37 @@ def test_page_tells_machines_apart():
     row = Row(name="a", measured=1.0)
     other = result_of(row, machine={"processor": "another"})
     page = page_of({"sweep": result_of(row), "threads": other, "mixing": result_of(row)}, {})
-    assert "## Machine 1" in page
+    assert "|  | machine 1 | machine 2 |" in page
+    assert "| processor | a processor | another |" in page
     assert "`threads`, 2026-11-21, machine 2." in page
     assert "`mixing`, 2026-11-21, machine 1." in page
+
+
+def test_page_says_that_a_run_was_stopped():
+    whole = result_of(Row(name="a", measured=1.0))
+    assert "stopped" not in page_of({"sweep": whole}, {})
+    stopped = page_of({"sweep": replace(whole, is_complete=False)}, {})
+    assert "`sweep`, 2026-11-21. The run was stopped; its last rows are missing." in stopped
+
+
+def test_rows_with_one_explanation_share_a_line():
+    rows = [Row(name=name, measured=1.0, must=2.0) for name in "abc"]
+    page = page_of({"sweep": result_of(*rows)}, {"sweep": {"a": "A.", "b": "A.", "c": "C."}})
+    assert "- a; b: A.\n- c: C.\n" in page
+
+
+def test_what_a_user_asks_first_is_answered_by_rows_there_are():
+    results = load(list(SUBJECTS))
+    for answer in answers():
+        assert answer["row"] in {row.name for row in results[answer["subject"]].rows}
+    page = PAGE.read_text(encoding="utf-8").split("## In short")[1].split("##")[0]
+    assert page.count("\n|") == 2 + len(answers())
+
+
+def test_explanations_stand_alone():
+    """A page shows some of them only, so that none can refer to another."""
+    for notes in read_limits().values():
+        assert not [note for note in notes.values() if note.startswith("As ")]
 
 
 def test_every_subject_has_a_module():
