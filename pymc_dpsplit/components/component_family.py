@@ -40,11 +40,10 @@ class ComponentFamily(ListedNames, ABC):
     is_discrete, is_bounded, holds_covariates : bool
         Whether observations are whole numbers, are restricted to a part of the real line, or hold
         covariates.  No other step method can move them: see `components.unmoved_rows`.
-    reads_sparse, has_margins : bool
-        Whether observations may be `SparseRows`, so that `arranged` returns no array; and whether
-        some columns of a row have a law of their own: otherwise no entry may be missing.
-    takes_categories : bool
-        Whether observations may be strings, which are replaced by codes.
+    reads_sparse, has_margins, takes_categories : bool
+        Whether observations may be `SparseRows`, so that `arranged` returns no array; whether some
+        columns of a row have a law of their own: otherwise no entry may be missing; and whether
+        observations may be strings, which are replaced by codes.
     examples : tuple of float
         Two different legal entries of an observation.
     likelihood_arguments : tuple of str
@@ -273,8 +272,7 @@ class ComponentFamily(ListedNames, ABC):
     def unpack(self, params: np.ndarray, shift: np.ndarray) -> dict[str, np.ndarray]:
         """Convert rows of `params` (K, P) to named cluster parameters, each (K, ...).
 
-        What a row gives must not depend on the other rows, not in its last digit either: draws
-        are converted one at a time or many at once.
+        What a row gives must not depend, in any digit, on the rows beside it.
         """
 
     @abstractmethod
@@ -289,9 +287,8 @@ class ComponentFamily(ListedNames, ABC):
     def graph_parameters(self, parameters: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Convert cluster parameters to the form that `log_base` and `log_density` take.
 
-        Only the step of the mixture moves cluster parameters, so no gradient with respect to them
-        is needed.  Linear algebra over clusters is therefore done here in NumPy; PyTensor takes
-        some ten seconds to compile it.
+        Only the step moves cluster parameters, so no gradient with respect to them is needed.  So
+        linear algebra over clusters is done in NumPy, which PyTensor takes ten seconds to compile.
 
         Parameters
         ----------
