@@ -1,7 +1,6 @@
 """Base class of component families, which users construct with hyperparameters.
 
-Each family is a file of this folder with a subclass of `ComponentFamily`; `components.base`
-describes the kernel operations that the file must also contain.
+A family is a file with a subclass of `ComponentFamily` and the operations of `components.base`.
 """
 
 import copy
@@ -272,7 +271,7 @@ class ComponentFamily(ListedNames, ABC):
     def unpack(self, params: np.ndarray, shift: np.ndarray) -> dict[str, np.ndarray]:
         """Convert rows of `params` (K, P) to named cluster parameters, each (K, ...).
 
-        What a row gives must not depend, in any digit, on the rows beside it.
+        What a row gives must not depend, in any digit, on those beside it.
         """
 
     @abstractmethod

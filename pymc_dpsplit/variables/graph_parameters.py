@@ -14,11 +14,12 @@ from pymc_dpsplit.variables.owned_terms import missing_gradients
 
 
 class GraphParameters(ObjectModeOp):
-    """Parameters of each row as graphs read them; unused rows repeat the first row.
+    """Parameters of each row as graphs read them; rows without parameters repeat the first row.
 
     Inputs are the number of clusters K and the parameters (L, ...).  Outputs, (L, ...) each, are
     in the order of `graph_ndims` of the family.  Unused rows must not be NaN: their densities are
-    masked, but the gradient of a masked NaN is 0 * NaN = NaN.
+    masked, but the gradient of a masked NaN is 0 * NaN = NaN.  Rows of clusters that an initial
+    value promises are NaN until the first draw.
 
     Parameters
     ----------
@@ -59,6 +60,8 @@ class GraphParameters(ObjectModeOp):
         n_rows = len(parameters[0])
         # Before the first draw there are no clusters, but the first row is legal.
         n_used = min(max(int(n_clusters), 1), n_rows)
+        if np.isnan(parameters[0][n_used - 1]).any():
+            n_used = max(1, n_rows - int(np.isnan(parameters[0]).reshape(n_rows, -1).any(1).sum()))
         used = (np.asarray(parameter)[:n_used] for parameter in parameters)
         graph_parameters = self.component.graph_parameters(
             dict(zip(self.component.parameters, used, strict=True))

@@ -13,7 +13,8 @@ RAGGED = [[1], [2, 3]]
 
 
 def declared(kind):
-    """A model with a mixture `x` of scalars: complete, with a hole, less a mean or latent."""
+    """A model with a mixture `x` of scalars: complete, with a hole, less a mean, latent or with a
+    variable in the prior of its clusters."""
     with pm.Model() as model:
         alpha = pm.Gamma("alpha", 2, 4)
         observed = {
@@ -21,15 +22,17 @@ def declared(kind):
             "hole": lambda: np.where(np.arange(12) == 3, np.nan, ROWS),
             "errors": lambda: pt.as_tensor(ROWS) - pm.Normal("mean"),
             "latent": lambda: None,
+            "prior": lambda: ROWS,
         }[kind]()
         shape = 12 if kind == "latent" else None
-        dps.DPMixture("x", alpha, dps.Normal(0, 0.1, 2, 1), observed=observed, shape=shape)
+        mu0 = pm.Normal("mean") if kind == "prior" else 0.0
+        dps.DPMixture("x", alpha, dps.Normal(mu0, 0.1, 2, 1), observed=observed, shape=shape)
     return model
 
 
 @pytest.fixture(scope="module")
 def models():
-    return {kind: declared(kind) for kind in ("complete", "hole", "errors", "latent")}
+    return {kind: declared(kind) for kind in ("complete", "hole", "errors", "latent", "prior")}
 
 
 def sampled(model, initvals):
@@ -100,6 +103,7 @@ def test_variables_may_be_keys(models):
 
 TAKEN = {
     "number": ("complete", {"x_n_clusters": np.float64(2.0)}),
+    "number beside NUTS": ("prior", {"x_n_clusters": 5}),
     "strategy": ("complete", {"x_n_clusters": "support_point", "alpha": "prior"}),
     "transformed": ("complete", {"x_new_weight_log__": -0.1, "alpha_log__": 0.0}),
     "by chain": ("complete", [{"alpha": 1.0}]),
@@ -116,6 +120,14 @@ TAKEN = {
 def test_what_a_chain_can_start_from_is_taken(given, models):
     kind, initvals = TAKEN[given]
     assert sampled(models[kind], initvals).sizes["draw"] == 1
+
+
+@pytest.mark.parametrize("n_clusters", [0, 1, 5, 12])
+def test_density_of_promised_clusters_is_finite(n_clusters, models):
+    """NUTS moves before the first draw of the clusters from which a chain starts."""
+    model = models["prior"]
+    point = {**model.initial_point(), "x_n_clusters": np.asarray(n_clusters)}
+    assert np.isfinite(model.compile_logp(vars=[model["mean"], model["x_mu"]])(point))
 
 
 @pytest.mark.compiled
