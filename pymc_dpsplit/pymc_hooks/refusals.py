@@ -16,7 +16,7 @@ from pymc.model import Model
 from pymc.step_methods.compound import CompoundStep
 from pytensor.graph.basic import Variable
 
-from pymc_dpsplit.variables import is_owned, refuse_initial_values
+from pymc_dpsplit.variables import DataRead, is_owned, refuse_initial_values
 
 _SAMPLE = "draw from the posterior with pm.sample()"
 
@@ -48,7 +48,7 @@ refusing_fit = functools.partial(
 
 
 def refusing_steps(assign: Callable[..., Any]) -> Callable[..., Any]:
-    """Refuse step methods that would move a mixture but do not support it."""
+    """Refuse step methods that cannot move a mixture, or were made for other data."""
 
     def refusing(model: Model, *args: Any, **kwargs: Any) -> Any:
         provided, selected = assign(model, *args, **kwargs)
@@ -60,11 +60,14 @@ def refusing_steps(assign: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _refuse_step(step: Any, model: Model) -> None:
-    """Refuse a step method that would move a mixture but does not support it."""
+    """Refuse a step method that cannot move a mixture, or was made for other data."""
     if isinstance(step, CompoundStep):
         for part in step.methods:
             _refuse_step(part, model)
         return
+    data_read = getattr(step, "data_read", None)
+    if isinstance(data_read, DataRead):
+        data_read.refuse_changed()
     owned: list[Any] = [rv for rv in map(model.values_to_rvs.get, step.vars) if is_owned(rv)]
     owned = [rv for rv in owned if rv.owner.op.step_name != getattr(step, "name", None)]
     if owned:

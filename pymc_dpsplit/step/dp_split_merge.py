@@ -43,6 +43,7 @@ from pymc_dpsplit.step.schedule import make_schedule
 from pymc_dpsplit.step.step_arguments import checked_point, compile_options, own_generator
 from pymc_dpsplit.step.target_reader import TargetReader
 from pymc_dpsplit.variables import (
+    DataRead,
     concentrations_to_move,
     evaluator_of_points,
     intercepts_of,
@@ -204,6 +205,7 @@ class DPSplitMerge(BlockedStep):
             self.mixture.measure_in(point)
         conditioning = evaluator.read(point)
         check_published(kernel, self.mixture.name, conditioning.law, of_kernel)
+        self.data_read = DataRead(self.mixture.name, self.mixture.read_from)
         self._reader = TargetReader(self.mixture, evaluator)
         self._reader.centre(column_centres(conditioning.rows))
         if kernel == AUTO:

@@ -21,6 +21,7 @@ from pymc_dpsplit.topics.documents import log_probability_of_topics
 from pymc_dpsplit.topics.state import Strengths, TopicState, start_topics
 from pymc_dpsplit.topics.sweep import redraw_weights, sweep_topics
 from pymc_dpsplit.topics.word_law import draw_log_topics
+from pymc_dpsplit.variables.data_read import DataRead
 from pymc_dpsplit.variables.declared_models import owner_of
 from pymc_dpsplit.variables.lookup import is_owned, model_of_context
 from pymc_dpsplit.variables.scalar_priors import move_scalars, priors_to_move
@@ -140,6 +141,7 @@ class HDPTopicsStep(BlockedStep):
             check_integer("start_topics", start_topics, 1)
         self.topics = owner_of(find_topic_models(model), vars, model, *_KIND)
         self.vars = [model.rvs_to_values[rv] for rv in self.topics.owned]
+        self.data_read = DataRead(self.topics.name, self.topics.concentrations.values())
         self.rng = get_random_generator(rng)
         self.threads, self.iterations, self.start_topics = threads, iterations, start_topics
         point = model.initial_point() if initial_point is None else initial_point

@@ -7,6 +7,7 @@ from pymc_dpsplit.variables.conditioning import (
     evaluator_of_points,
     refuse_impossible,
 )
+from pymc_dpsplit.variables.data_read import DataRead
 from pymc_dpsplit.variables.initial_values import refuse_initial_values
 from pymc_dpsplit.variables.intercepts import intercepts_of
 from pymc_dpsplit.variables.likelihood import row_likelihood
@@ -23,6 +24,7 @@ from pymc_dpsplit.variables.ownership import mixtures_of, refuse_dependents
 from pymc_dpsplit.variables.rows import MixtureRows
 
 __all__ = [
+    "DataRead",
     "MissingEntries",
     "MixtureRows",
     "MixtureVariables",

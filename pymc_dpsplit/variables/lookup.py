@@ -182,6 +182,12 @@ class MixtureVariables:
             values["log_weights"] = np.asarray(sum_log_weights)
         return {self.value_names[role]: value for role, value in values.items()}
 
+    @property
+    def read_from(self) -> list[Any]:
+        """Return the graphs of what the step reads: law, hyperparameters, rows and covariates."""
+        covariates = self.component.covariate_data
+        return [*self.law, *self.hyperparameters.values(), self.data, covariates]
+
     def incomplete(self) -> Incomplete:
         """Return the rows with missing entries, in the order of `unobserved`."""
         if self.unobserved is None:

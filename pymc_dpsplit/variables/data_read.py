@@ -1,0 +1,60 @@
+"""``pm.Data`` that a step reads when it is made, and `pm.set_data` may replace afterwards."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.graph.basic import Variable
+from pytensor.graph.traversal import graph_inputs
+
+
+class DataRead:
+    """Values of shared variables at the time a step was made.
+
+    Parameters
+    ----------
+    name : str
+        Name of the mixture.
+    graphs : iterable of TensorVariable or None
+        What the step depends on; None is left out.
+    """
+
+    def __init__(self, name: str, graphs: Iterable[Variable | None]) -> None:
+        roots = graph_inputs([graph for graph in graphs if graph is not None])
+        # Generators of random numbers have no dtype.
+        shared = [
+            of for of in roots if isinstance(of, SharedVariable) and hasattr(of.type, "dtype")
+        ]
+        self._name = name
+        self._read = [(of, of.get_value(borrow=True)) for of in dict.fromkeys(shared)]
+
+    def refuse_changed(self) -> None:
+        """Refuse data that were replaced by others.
+
+        Raises
+        ------
+        ValueError
+        """
+        for variable, before in self._read:
+            if not _is_same(before, variable.get_value(borrow=True)):
+                raise ValueError(
+                    f"{self._name}: pm.set_data has replaced {variable.name} since the step was "
+                    "made, which has read it; make the step anew, or leave step= out."
+                )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the data: steps are compared with the model in the process that made them."""
+        return {**self.__dict__, "_read": []}
+
+
+def _is_same(before: Any, now: Any) -> bool:
+    return before is now or (before.shape == now.shape and not np.any(_differ(before, now)))
+
+
+def _differ(before: Any, now: Any) -> Any:
+    unequal = before != now
+    if hasattr(unequal, "nnz"):
+        return unequal.nnz
+    # Missing entries are NaN in both.
+    return unequal & ~((before != before) & (now != now))
