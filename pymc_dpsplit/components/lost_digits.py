@@ -1,4 +1,4 @@
-"""Entries beside which float64 does not hold the others, and counts whose log densities cancel."""
+"""Entries that float64 does not hold beside others, or squared, and counts that cancel."""
 
 import math
 
@@ -10,6 +10,8 @@ from pymc_dpsplit.data.blocks import quartiles_of, range_of
 PRECISE_POISSON_COUNT = 1e6
 
 _EPSILON = float(np.finfo(np.float64).eps)
+# Precisions of clusters that are a tenth of a billion times as wide are held, too.
+_MOST_SPREAD = 1e120
 
 
 def warning_of_lost_digits(rows: np.ndarray, most_precise_count: float | None) -> str | None:
@@ -21,6 +23,11 @@ def warning_of_lost_digits(rows: np.ndarray, most_precise_count: float | None) -
         NaN where missing.
     most_precise_count : float, optional
         Counts above it are named; None for entries that are no counts.
+
+    Raises
+    ------
+    ValueError
+        If squares of a column are beyond the range of float64.
     """
     lowest, highest = range_of(rows)
     if most_precise_count is not None:
@@ -28,6 +35,12 @@ def warning_of_lost_digits(rows: np.ndarray, most_precise_count: float | None) -
     lower, median, upper = quartiles_of(rows)
     with np.errstate(over="ignore", invalid="ignore"):
         spread = upper - lower
+        if (spread > _MOST_SPREAD).any():
+            d = int(np.argmax(spread))
+            raise ValueError(
+                f"observed has a spread of {spread[d]:.1e} in column {d}, whose square is beyond "
+                "the range of float64; divide the data by a power of ten."
+            )
         reach = np.maximum(np.abs(lowest - median), np.abs(highest - median))
         lost = np.flatnonzero((spread > 0) & (spread < _EPSILON * reach))
     if not len(lost):

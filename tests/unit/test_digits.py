@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from typing import Any
 
 import numpy as np
 import pymc as pm
@@ -244,6 +245,18 @@ def test_fill_value_is_named(rng: np.random.Generator) -> None:
     (message,) = warning_at_declaration(dps.DiagNormal(0, 0.1, 2, 1), rows)
     assert message.startswith("x: observed has 9.96921e+36 in row 12, column 1, beside which")
     assert message.endswith("give NaN.")
+
+
+@pytest.mark.parametrize("component", [dps.DiagNormal, dps.MvNormal])
+def test_data_whose_squares_are_out_of_range_are_refused(
+    component: Any, rng: np.random.Generator
+) -> None:
+    rows = rng.standard_normal((60, 2)) * [1.0, 1e150]
+    with pytest.raises(
+        ValueError, match=r"a spread of .*e\+150 in column 1, whose"
+    ):
+        warning_at_declaration(component.from_data(rng.standard_normal((60, 2))), rows)
+    assert warning_at_declaration(dps.DiagNormal(0, 0.1, 2, 1), rows * [1.0, 1e-50]) == []
 
 
 def test_large_counts_are_named() -> None:

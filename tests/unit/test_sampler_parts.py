@@ -546,6 +546,16 @@ def redrawn_from(
     return labels, weights * stats.norm.pdf(rows, atoms["mu"], atoms["sigma"]), rows
 
 
+def test_a_point_that_fits_no_known_atom_is_refused(rng: np.random.Generator) -> None:
+    """The remainder would be broken into sticks without end."""
+    target = target_for(np.array([[-0.9], [1e9]]), "Normal", 1.5)
+    atoms = {"mu": np.array([-1.0]), "sigma": np.array([1e-3])}
+    params = component_of("Normal", 1).pack(atoms, target.prior.shift)
+    alone = log_prior_predictive(target.prior, target.data)
+    with pytest.raises(ValueError, match="an observation has hardly any density"):
+        redraw_labels(target, np.zeros(2, int), rng, alone, np.log([0.9]), np.log(0.1), params)
+
+
 def rest_densities(rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Density of the points under the whole remainder, (5000, N), by sticks in plain NumPy."""
     twin, nobody = twin_of("Normal", 1), np.empty((0, 1))

@@ -18,6 +18,8 @@ from pymc_dpsplit.moves.sweep.tile_labels import choose_in_tile
 # Largest share of the mixture density, over observations, that the unbroken remainder may hold.
 # It changes a label, drawn with a 52-bit uniform, at most once in 10^12.
 LOG_LEFT_OUT = math.log(1e-12)
+# Sticks of a Dirichlet process that a remainder is broken into, on average.
+_MOST_STICKS = 1e7
 
 
 @jitted
@@ -71,6 +73,11 @@ def redraw_labels(target, labels, rng, log_alone, log_weights, log_rest, params)
     log_weights : ndarray of float64, shape (K + M,)
     params : ndarray of float64, shape (K + M, P)
         Atoms that the labels refer to, with M sticks broken.
+
+    Raises
+    ------
+    ValueError
+        If an observation fits no known atom, so that millions of others would be needed.
     """
     prior, data = target.prior, target.data
     n_obs = labels.shape[0]
@@ -80,6 +87,9 @@ def redraw_labels(target, labels, rng, log_alone, log_weights, log_rest, params)
     if opening_mass(target.law, log_weights.shape[0]) == 0.0:
         # A full finite mixture, whose remainder callers may have replaced by a tiny number.
         log_rest = -np.inf
+    fits = (log_rest - log_floor) * target.law.strength < _MOST_STICKS
+    if target.law.discount == 0.0 and log_rest > -np.inf and not fits:
+        raise ValueError("an observation has hardly any density under the known clusters")
     log_weights, params, _ = break_remainder(target, rng, log_weights, log_rest, params, log_floor)
     choose_atoms(prior, data, labels, draw_key(rng), log_weights, params)
     return log_weights, params

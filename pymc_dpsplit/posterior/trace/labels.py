@@ -320,7 +320,8 @@ def redraw(
     Raises
     ------
     ValueError
-        If alpha or the discount is so large that the sticks would fill the memory.
+        If alpha or the discount is so large that the sticks would fill the memory, or if a row
+        fits none of the clusters.
     """
     refuse_too_many_atoms(draw.law, remedy)
     items = mixture.items
@@ -336,9 +337,11 @@ def redraw(
             Target(prior, data, draw.law), labels, rng, alone, *atoms
         )
     except ValueError:  # the kernel refuses to break so many sticks
+        why = "a row has hardly any density under the clusters stored in a draw of idata"
+        if draw.law.discount > 0:
+            why = f"discount is {draw.law.discount:g} in a draw of idata"
         raise ValueError(
-            f"discount is {draw.law.discount:g} in a draw of idata, so labels given the stored "
-            f"clusters need too many other atoms; {remedy}."
+            f"{why}, so labels given the stored clusters need too many other atoms; {remedy}."
         ) from None
     return Redrawn(items.recorded(labels), log_weights, params, shift)
 
