@@ -74,7 +74,9 @@ def complete_mixture(model: Model, var_name: str | None, caller: str) -> Mixture
             "take; sample, and read the draw of the highest log_joint with top_words."
         )
     if not isinstance(var_name, str) or var_name not in mixtures:
-        known = ", ".join(every) or "none"
+        if not every:
+            raise ValueError(f"the model has no mixture, which {caller} needs; declare one in it.")
+        known = ", ".join(every)
         raise ValueError(f"var_name={var_name!r} is no mixture of the model; it has {known}.")
     mixture = mixtures[var_name]
     refuse_incomplete(mixture, caller)

@@ -225,8 +225,7 @@ class DPSplitMerge(BlockedStep):
         self.stats_dtypes_shapes = stats_types(self.mixture.name, kept)
         self.stats_dtypes = [{key: of for key, (of, _) in self.stats_dtypes_shapes.items()}]
         given = self.mixture, model, self.kernel, self.vars, self._concentrations
-        # None if draws are made one by one.
-        self._compared = draws_ahead.values_to_compare(*given)
+        self._compared = draws_ahead.values_to_compare(*given)  # None if one by one
         self._forget()
 
     def _forget(self) -> None:

@@ -244,7 +244,7 @@ MODELS = {
     latent: "x is latent, and find_map needs complete observations",
     incomplete: "x has missing entries, and find_map needs complete observations",
     errors: "the observations of x depend on other variables",
-    nothing: "var_name=None is no mixture of the model; it has none",
+    nothing: "the model has no mixture, which find_map needs; declare one in it",
 }
 
 

@@ -252,9 +252,7 @@ def test_data_whose_squares_are_out_of_range_are_refused(
     component: Any, rng: np.random.Generator
 ) -> None:
     rows = rng.standard_normal((60, 2)) * [1.0, 1e150]
-    with pytest.raises(
-        ValueError, match=r"a spread of .*e\+150 in column 1, whose"
-    ):
+    with pytest.raises(ValueError, match=r"a spread of .*e\+150 in column 1, whose"):
         warning_at_declaration(component.from_data(rng.standard_normal((60, 2))), rows)
     assert warning_at_declaration(dps.DiagNormal(0, 0.1, 2, 1), rows * [1.0, 1e-50]) == []
 

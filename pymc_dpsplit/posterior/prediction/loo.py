@@ -34,6 +34,10 @@ from pymc_dpsplit.variables.log_density import log_masses
 # arviz_stats has no type annotations.
 azs: Any = arviz_stats
 
+# A tail has a fifth of the draws, and at least five of them.
+_LEAST_TAIL = 5
+_LEAST_DRAWS = 5 * _LEAST_TAIL
+
 
 def loo(
     idata: xr.DataTree,
@@ -109,10 +113,39 @@ def loo(
 
 
 def smoothed(likelihood: xr.DataArray) -> Any:
-    """Return the estimate of ArviZ from log likelihoods (chain, draw, N)."""
+    """Return the estimate of ArviZ from log likelihoods (chain, draw, N).
+
+    Raises
+    ------
+    ValueError
+        If there are too few draws for a tail of importance weights, or if all of a tail are equal.
+    """
     name = str(likelihood.name)
+    n_draws = likelihood.sizes["chain"] * likelihood.sizes["draw"]
+    if n_draws < _LEAST_DRAWS:
+        raise ValueError(
+            f"{n_draws} draws of {name} are too few to smooth the importance weights of leaving "
+            f"one out; give {_LEAST_DRAWS} draws or more."
+        )
     tree = {key: xr.Dataset({name: likelihood}) for key in ("posterior", "log_likelihood")}
-    return azs.loo(xr.DataTree.from_dict(tree), var_name=name, pointwise=True)
+    try:
+        return azs.loo(xr.DataTree.from_dict(tree), var_name=name, pointwise=True)
+    except ValueError:
+        _refuse_equal(likelihood)
+        raise
+
+
+def _refuse_equal(likelihood: xr.DataArray) -> None:
+    """Refuse observations whose largest importance weights are equal."""
+    of_rows = likelihood.to_numpy().reshape(-1, likelihood.shape[-1])
+    lowest = np.sort(of_rows, axis=0)[:_LEAST_TAIL]
+    (equal,) = np.nonzero(lowest[0] == lowest[-1])
+    if equal.size:
+        raise ValueError(
+            f"observation {equal[0]} of {likelihood.name} has the same log density, "
+            f"{lowest[0, equal[0]]:.3g}, in the draws that leaving it out depends on, so that "
+            "there is nothing to smooth; leave it out of the data, or scale them."
+        ) from None
 
 
 def left_out_likelihood(
