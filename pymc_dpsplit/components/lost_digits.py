@@ -10,7 +10,7 @@ from pymc_dpsplit.data.blocks import quartiles_of, range_of
 PRECISE_POISSON_COUNT = 1e6
 
 _EPSILON = float(np.finfo(np.float64).eps)
-# Precisions of clusters that are a tenth of a billion times as wide are held, too.
+# Clusters may be ten billion times as wide: their precisions are held, and no smaller ones.
 _MOST_SPREAD = 1e120
 
 
