@@ -76,13 +76,13 @@ def answers() -> list[dict[str, str]]:
 
 def _in_short(results: Mapping[str, Result]) -> Iterator[str]:
     """Answers to what a user asks first, as far as they were measured."""
+    measured = {(name, row.name): row for name, result in results.items() for row in result.rows}
     lines = []
     for answer in answers():
-        rows = results[answer["subject"]].rows if answer["subject"] in results else ()
-        for row in rows:
-            if row.name == answer["row"]:
-                measured = figure(row.measured, row.unit)
-                lines.append([answer["asked"], measured, SUBJECTS[answer["subject"]].title])
+        row = measured.get((answer["subject"], answer["row"]))
+        if row is not None:
+            title = SUBJECTS[answer["subject"]].title
+            lines.append([answer["asked"], figure(row.measured, row.unit), title])
     if lines:
         yield "## In short\n"
         yield _grid(["what", "measured", "section"], lines)

@@ -286,8 +286,8 @@ class ComponentFamily(ListedNames, ABC):
     def graph_parameters(self, parameters: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Convert cluster parameters to the form that `log_base` and `log_density` take.
 
-        Only the step moves cluster parameters, so no gradient with respect to them is needed.  So
-        linear algebra over clusters is done in NumPy, which PyTensor takes ten seconds to compile.
+        Only the step moves cluster parameters, so no gradient with respect to them is needed, and
+        NumPy does the linear algebra over clusters, which PyTensor takes ten seconds to compile.
 
         Parameters
         ----------

@@ -177,7 +177,7 @@ class DrawsAhead:
         """Return values, statistics and labels of the next draw."""
         i = self.n_given
         self.n_given += 1
-        # Copies, as PyMC or a user may write into a point; with an ellipsis of numbers, too.
+        # Copies, as PyMC or a user may write into a point; an ellipsis makes arrays of numbers too.
         values = {name: of[i, ...].copy() for name, of in self.values.items()}
         return values, self.stats[i], self.labels[i]
 

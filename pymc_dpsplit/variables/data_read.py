@@ -7,6 +7,7 @@ import numpy as np
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import graph_inputs
+from scipy.sparse import issparse
 
 
 class DataRead:
@@ -49,12 +50,8 @@ class DataRead:
 
 
 def _is_same(before: Any, now: Any) -> bool:
-    return before is now or (before.shape == now.shape and not np.any(_differ(before, now)))
-
-
-def _differ(before: Any, now: Any) -> Any:
-    unequal = before != now
-    if hasattr(unequal, "nnz"):
-        return unequal.nnz
-    # Missing entries are NaN in both.
-    return unequal & ~((before != before) & (now != now))
+    if before is now:
+        return True
+    if issparse(before):
+        return before.shape == now.shape and (before != now).nnz == 0
+    return np.array_equal(before, now, equal_nan=True)
