@@ -35,6 +35,7 @@ def test_samples_have_clusters_of_their_own():
     assert sample.truth[0] == 0
 
 
+@pytest.mark.compiled
 def test_both_methods_find_clusters_of_a_sample():
     sample = crp_mixtures.draw_sample(np.random.default_rng(2), 200)
     for method in ("Gibbs, from one cluster", "MAP-DPM, from random labels"):
@@ -45,6 +46,7 @@ def test_both_methods_find_clusters_of_a_sample():
         assert np.isfinite(fit.new_nll)
 
 
+@pytest.mark.compiled
 def test_gibbs_makes_the_least_number_of_iterations():
     sample = crp_mixtures.draw_sample(np.random.default_rng(2), 50)
     assert crp_mixtures.gibbs(sample).iterations >= 939

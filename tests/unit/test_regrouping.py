@@ -51,6 +51,7 @@ def test_the_joint_density_never_falls(family: str, law: str, rng: np.random.Gen
         assert labels.max() < 3
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("start", ["one cluster", "a cluster for each row", "mixed pairs"])
 def test_groups_that_are_far_apart_are_found(start: str, rng: np.random.Generator) -> None:
     rows, truth = far_apart(6, 20, rng)
@@ -74,6 +75,7 @@ def test_one_row_and_equal_rows_are_left(rng: np.random.Generator) -> None:
         assert labels.max() == 0
 
 
+@pytest.mark.compiled
 def test_more_clusters_than_are_compared_at_once(rng: np.random.Generator) -> None:
     n_obs = MOST_CLUSTERS + 40
     target = target_of(component_of("Normal", 1), rng.normal(size=(n_obs, 1)), 1.0)
@@ -100,6 +102,7 @@ def test_a_neighbourhood_leaves_other_clusters_alone() -> None:
     assert 5 <= len(alone) < 8
 
 
+@pytest.mark.compiled
 def test_neighbourhoods_climb_higher_than_the_whole() -> None:
     target = in_pairs(np.random.default_rng(1))
     reached: dict[str, list[float]] = {"whole": [], "neighbourhoods": []}
