@@ -37,7 +37,7 @@ from pymc_dpsplit.moves.franchise import factor_of_alpha, factor_of_gamma
 from pymc_dpsplit.moves.partition_law import dirichlet_process
 from pymc_dpsplit.moves.start import draw_n_start
 from pymc_dpsplit.moves.target import Target
-from pymc_dpsplit.variables.data_read import DataRead
+from pymc_dpsplit.variables.data_read import DataRead, graphs_read
 from pymc_dpsplit.variables.declared_models import one_step_each, owner_of, owners_of
 from pymc_dpsplit.variables.lookup import is_owned, model_of_context
 from pymc_dpsplit.variables.ownership import dependents_of
@@ -190,8 +190,8 @@ class HDPMixtureStep(BlockedStep):
         refuse_changed_groups(self.mixture.groups, self.mixture.name, model)
         _refuse_dependents(self.mixture, model)
         self.vars = [model.rvs_to_values[rv] for rv in self.mixture.owned]
-        read_from = [*self.mixture.concentrations.values(), *self.mixture.as_mixture.read_from]
-        self.data_read = DataRead(self.mixture.name, read_from)
+        read = graphs_read(self.mixture.as_mixture, model)
+        self.data_read = DataRead(self.mixture.name, [*self.mixture.concentrations.values(), *read])
         self.rng = get_random_generator(rng)
         self.iterations, self.attempts = iterations, attempts
         self.start_clusters = start_clusters

@@ -46,6 +46,7 @@ from pymc_dpsplit.variables import (
     DataRead,
     concentrations_to_move,
     evaluator_of_points,
+    graphs_read,
     intercepts_of,
     is_owned,
     mixtures_of,
@@ -205,7 +206,7 @@ class DPSplitMerge(BlockedStep):
             self.mixture.measure_in(point)
         conditioning = evaluator.read(point)
         check_published(kernel, self.mixture.name, conditioning.law, of_kernel)
-        self.data_read = DataRead(self.mixture.name, self.mixture.read_from)
+        self.data_read = DataRead(self.mixture.name, graphs_read(self.mixture, model))
         self._reader = TargetReader(self.mixture, evaluator)
         self._reader.centre(column_centres(conditioning.rows))
         if kernel == AUTO:

@@ -7,7 +7,7 @@ from pymc_dpsplit.variables.conditioning import (
     evaluator_of_points,
     refuse_impossible,
 )
-from pymc_dpsplit.variables.data_read import DataRead
+from pymc_dpsplit.variables.data_read import DataRead, graphs_read
 from pymc_dpsplit.variables.initial_values import refuse_initial_values
 from pymc_dpsplit.variables.intercepts import intercepts_of
 from pymc_dpsplit.variables.likelihood import row_likelihood
@@ -35,6 +35,7 @@ __all__ = [
     "evaluator_of_draws",
     "evaluator_of_points",
     "find_mixtures",
+    "graphs_read",
     "intercepts_of",
     "is_owned",
     "mixtures_of",

@@ -4,10 +4,33 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from pymc.model import Model
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import graph_inputs
 from scipy.sparse import issparse
+
+from pymc_dpsplit.variables.lookup import MixtureVariables
+from pymc_dpsplit.variables.ownership import dependents_of
+
+
+def graphs_read(mixture: MixtureVariables, model: Model) -> list[Any]:
+    """Return what a step reads when it is made: the mixture, and the likelihood of latent rows.
+
+    Parameters
+    ----------
+    mixture : MixtureVariables
+    model : pymc.Model
+
+    Returns
+    -------
+    list of TensorVariable or None
+    """
+    is_latent = mixture.rv in model.free_RVs
+    # Which row an element of the likelihood depends on is found once.
+    likelihood = dependents_of(mixture.rv, model) if is_latent else []
+    values = [model.rvs_to_values[of] for of in likelihood if of in model.rvs_to_values]
+    return [*mixture.read_from, *likelihood, *values]
 
 
 class DataRead:

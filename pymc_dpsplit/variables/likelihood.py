@@ -74,6 +74,22 @@ class RowLikelihood:
         """Set the other variables to the values of a point."""
         self._fixed.set(point)
 
+    def is_informed(self, n_rows: int) -> np.ndarray:
+        """Return which of N rows some element of the terms depends on.
+
+        Parameters
+        ----------
+        n_rows : int
+
+        Returns
+        -------
+        ndarray of bool, shape (N,)
+        """
+        informed = np.zeros(n_rows, bool)
+        for owner in self._owners:
+            informed[owner[owner >= 0]] = True
+        return informed
+
     def evaluate(self, value: np.ndarray) -> np.ndarray:
         """Return the log likelihood (N,) of rows (N, D) of the latent variable.
 
@@ -97,7 +113,10 @@ class RowLikelihood:
 
 
 def row_likelihood(
-    mixture: MixtureVariables, model: Model, point: Mapping[str, np.ndarray]
+    mixture: MixtureVariables,
+    model: Model,
+    point: Mapping[str, np.ndarray],
+    likelihoods: list[Variable] | None = None,
 ) -> RowLikelihood | None:
     """Return the likelihood of the rows of a latent mixture, if it factorises over rows.
 
@@ -108,6 +127,8 @@ def row_likelihood(
     model : pymc.Model
     point : mapping
         Any point of the model.
+    likelihoods : list of TensorVariable, optional
+        Variables and potentials whose density is meant, by default all that depend on the rows.
 
     Returns
     -------
@@ -117,7 +138,8 @@ def row_likelihood(
     if mixture.rv not in model.free_RVs:
         return None
     value = model.rvs_to_values[mixture.rv]
-    likelihoods = dependents_of(mixture.rv, model)
+    if likelihoods is None:
+        likelihoods = dependents_of(mixture.rv, model)
     terms = model.logp(vars=likelihoods, sum=False, jacobian=False) if likelihoods else []
     rows = np.arange(len(point[str(value.name)]))
     own = np.broadcast_to(rows.reshape(-1, *[1] * (value.ndim - 1)), point[str(value.name)].shape)

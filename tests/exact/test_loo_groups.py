@@ -1,5 +1,6 @@
 """Leave-one-group-out of a latent mixture, against enumeration and integrals in closed form."""
 
+from collections.abc import Callable
 from typing import Any
 
 import arviz as az
@@ -155,3 +156,58 @@ def test_mixtures_without_groups_are_refused(rng: np.random.Generator) -> None:
         b = dps.DPMixture("b", ALPHA, dps.NormalKnownSigma(MU0, SIGMA0, SIGMA), shape=N)
         pm.Normal("y", b, pm.HalfNormal("noise"), observed=Y)
     refused(other, idata, "the posterior group holds no noise, ")
+
+
+def of_likelihood(likelihood: Callable[[Any], Any]) -> pm.Model:
+    with pm.Model(coords={"group": [f"g{i}" for i in range(N)]}) as model:
+        component = dps.NormalKnownSigma(MU0, SIGMA0, SIGMA)
+        likelihood(dps.DPMixture("b", ALPHA, component, dims="group"))
+    return model
+
+
+@pytest.mark.filterwarnings("ignore:.*missing values:UserWarning")
+def test_missing_observations_are_no_data(rng: np.random.Generator) -> None:
+    idata, mixture = exact_trace(rng), "b"
+    where, values = np.array([*range(N), 0, 3]), np.array([*Y, np.nan, np.nan])
+    model = of_likelihood(lambda b: pm.Normal("y", b[where], NOISE[where], observed=values))
+    found, known = (
+        loo_groups.integrated_likelihood(idata, of, find_mixtures(of)[mixture], 50)
+        for of in (model, declare())
+    )
+    np.testing.assert_allclose(found, known)
+
+
+@pytest.mark.parametrize("is_missing", [False, True])
+@pytest.mark.filterwarnings("ignore:.*missing values:UserWarning")
+def test_groups_without_observations_are_left_out(
+    is_missing: bool, rng: np.random.Generator
+) -> None:
+    where = np.arange(N) if is_missing else np.array([0, 1, 3, 4])
+    values = np.where(where == 2, np.nan, Y[where])
+    model = of_likelihood(lambda b: pm.Normal("y", b[where], NOISE[where], observed=values))
+    found = loo_groups.integrated_likelihood(exact_trace(rng), model, find_mixtures(model)["b"], 50)
+    assert found["group"].values.tolist() == ["g0", "g1", "g3", "g4"]
+
+
+def test_what_lies_between_groups_and_observations_is_refused(rng: np.random.Generator) -> None:
+    def two_levels(b: Any) -> None:
+        pm.Normal("y", pm.Normal("t", b, 1.0), 1.0, observed=Y)
+
+    idata = exact_trace(rng)
+    refused(of_likelihood(two_levels), idata, "t lies between b and y, so that the likelihood")
+    refused(of_likelihood(lambda b: pm.Normal("t", b, 1.0)), idata, "no observation depends on b")
+
+
+def test_data_of_groups_that_were_replaced_are_refused(rng: np.random.Generator) -> None:
+    def by_data(b: Any) -> None:
+        pm.Normal("y", b + pm.Data("offset", np.zeros(N)), NOISE, observed=pm.Data("data", Y))
+
+    model, idata = of_likelihood(by_data), exact_trace(rng)
+    of_data = {"observed_data": {"y": Y}, "constant_data": {"offset": np.zeros(N), "data": Y}}
+    idata = az.from_dict({"posterior": dict(idata["posterior"].data_vars), **of_data})
+    assert np.isfinite(dps.loo_groups(idata, model=model, num_samples=100).elpd)
+    for name, value in (("offset", np.ones(N)), ("data", Y + 1.0)):
+        before = model[name].get_value()
+        model.set_data(name, value)
+        refused(model, idata, f"{'y' if name == 'data' else name} has other values in idata")
+        model.set_data(name, before)

@@ -53,7 +53,20 @@ def topics():
     return dps.HDPTopicsStep()
 
 
+def rows_of_a_likelihood():
+    b = dps.DPMixture("x", 1.0, normal(), shape=12)
+    pm.Normal("y", b[pm.Data("data", np.arange(12))], 0.5, observed=ROWS)
+    return dps.DPSplitMerge()
+
+
+def rows_of_groups_of_a_likelihood():
+    b = dps.HDPMixture("x", 1.0, 1.0, normal(), groups=GROUPS, shape=12)
+    pm.Normal("y", b, 0.5, observed=pm.Data("data", ROWS))
+    return dps.HDPMixtureStep()
+
+
 MODELS = [rows, alpha, prior_of_alpha, hyperparameter, covariates, rows_in_groups, topics]
+MODELS += [rows_of_a_likelihood, rows_of_groups_of_a_likelihood]
 
 
 def declared(model):
@@ -67,7 +80,7 @@ def test_a_step_made_before_the_data_is_refused(model):
     of, step = declared(model)
     before = of["data"].get_value()
     with of:
-        pm.set_data({"data": before + 1.0})
+        pm.set_data({"data": before + 1})
         with pytest.raises(ValueError, match=r"x: pm\.set_data has replaced data since"):
             pm.sample(step=step, progressbar=False, quiet=True)
         with pytest.raises(ValueError, match="make the step anew"):

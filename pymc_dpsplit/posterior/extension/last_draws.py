@@ -3,20 +3,18 @@
 import numpy as np
 import xarray as xr
 from pymc.model import Model
-from pytensor.compile.sharedvalue import SharedVariable
 
-from pymc_dpsplit.data.blocks import blocks_of
 from pymc_dpsplit.hierarchical_model.continuation import LastDraws
 from pymc_dpsplit.hierarchical_model.lookup import find_hierarchical
 from pymc_dpsplit.posterior.trace.declared import as_variable, kept_rows
 from pymc_dpsplit.posterior.trace.draws import draws_of
-from pymc_dpsplit.posterior.trace.groups import find_group, find_labels, group_of
+from pymc_dpsplit.posterior.trace.groups import find_labels, group_of
 from pymc_dpsplit.posterior.trace.labels import refuse_other_data, refuse_too_many_atoms
 from pymc_dpsplit.posterior.trace.places import all_places
 from pymc_dpsplit.posterior.trace.recorded import counts_of
+from pymc_dpsplit.posterior.trace.replaced_data import refuse_other_values
 from pymc_dpsplit.posterior.trace.rows_in_groups import rows_in_groups
 from pymc_dpsplit.variables import MixtureVariables, find_mixtures
-from pymc_dpsplit.variables.observed import values_of
 
 
 def last_draws(idata: xr.DataTree, model: Model) -> list[dict[str, np.ndarray]]:
@@ -48,7 +46,7 @@ def last_draws(idata: xr.DataTree, model: Model) -> list[dict[str, np.ndarray]]:
     posterior = group_of(idata, "posterior")
     _refuse_other_variables(posterior, model)
     _refuse_gaps(posterior)
-    _refuse_other_values(idata, model)
+    refuse_other_values(idata, model)
     last = posterior.isel(draw=[-1])
     for mixture in mixtures.values():
         refuse_other_data(idata, mixture, find_labels(idata, mixture.name))
@@ -131,39 +129,6 @@ def _refuse_gaps(posterior: xr.Dataset) -> None:
             "the draws of idata are not consecutive, so that more of them would be spaced "
             "otherwise; give the trace before draws were selected."
         )
-
-
-def _refuse_other_values(idata: xr.DataTree, model: Model) -> None:
-    """Refuse a trace of which a variable was observed, or data were given, with other values."""
-    observed = {str(rv.name): model.rvs_to_values[rv] for rv in model.observed_RVs}
-    given = {
-        str(variable.name): variable
-        for variable in model.data_vars
-        if isinstance(variable, SharedVariable)
-    }
-    for group, variables in (("observed_data", observed), ("constant_data", given)):
-        recorded = find_group(idata, group)
-        for name, variable in variables.items():
-            known = values_of(variable)
-            if recorded is None or name not in recorded or not isinstance(known, np.ndarray):
-                continue
-            if _differ(recorded[name].to_numpy(), known):
-                raise ValueError(
-                    f"{name} has other values in idata than in the model; give the model with the "
-                    "data with which idata was sampled."
-                )
-
-
-def _differ(recorded: np.ndarray, known: np.ndarray) -> bool:
-    if recorded.shape != known.shape:
-        return True
-    if recorded.dtype.kind not in "fiub" or known.dtype.kind not in "fiub":
-        return False
-    # A trace may be stored with fewer digits.
-    return not all(
-        np.allclose(recorded[block], known[block], rtol=1e-5, equal_nan=True)
-        for block in blocks_of(known.shape)
-    )
 
 
 def _refuse_dropped(last: xr.Dataset, mixture: MixtureVariables) -> None:

@@ -171,7 +171,7 @@ def left_out_likelihood(
     -------
     DataArray of float64, dims (chain, draw, N)
     """
-    if mixture.is_latent:
+    if mixture.rv in model.free_RVs:
         raise ValueError(
             f"{mixture.name} is latent and has no observations of its own; use loo_groups, which "
             "leaves out those of one of its values at a time."

@@ -18,13 +18,18 @@ from pymc_dpsplit.posterior.prediction.loo import over_observations, smoothed
 from pymc_dpsplit.posterior.prediction.row_masses import log_density_left_out
 from pymc_dpsplit.posterior.trace.draws import MixtureDraw, draws_of, recorded_posterior
 from pymc_dpsplit.posterior.trace.hierarchical import hierarchical_in
-from pymc_dpsplit.posterior.trace.labels import mixture_in, model_given
+from pymc_dpsplit.posterior.trace.labels import mixture_in, model_given, refuse_other_data
 from pymc_dpsplit.posterior.trace.members import recorded_labels
 from pymc_dpsplit.posterior.trace.places import all_places, spread_within_chains
+from pymc_dpsplit.posterior.trace.replaced_data import (
+    refuse_other_observations,
+    refuse_replaced,
+)
 from pymc_dpsplit.posterior.trace.rows_in_groups import rows_in_groups
 from pymc_dpsplit.variables import MixtureVariables, find_mixtures, row_likelihood
 from pymc_dpsplit.variables.likelihood import RowLikelihood
 from pymc_dpsplit.variables.log_density import log_masses
+from pymc_dpsplit.variables.ownership import dependents_of
 
 # From values (B, N), a column for each group, to logarithms (B, N).
 OfValues = Callable[[np.ndarray], np.ndarray]
@@ -80,8 +85,9 @@ def loo_groups(
     ------
     ValueError
         If the mixture is not latent or its values are not scalars, if an observation depends on
-        the values of several groups, if an observed `HDPMixture` has missing entries or is of a
-        `Component`, or if the trace lacks a variable.
+        the values of several groups, or on latent variables that depend on them, if an observed
+        `HDPMixture` has missing entries or is of a `Component`, or if the trace lacks a variable
+        or is of other data.
 
     Notes
     -----
@@ -95,8 +101,11 @@ def loo_groups(
 
     Of an `HDPMixture` the labels of a group are summed out by conditional sequential Monte Carlo,
     with the clusters of the other groups as in the draw, eq. (16.17) and (16.18) of docs/method.md.
-    The mean of 1 / likelihood is exact for any number of particles.  Groups without rows are left
-    out of the result.  The cost of a draw is that of some 32 sweeps over all rows.
+    The mean of 1 / likelihood is exact for any number of particles.  The cost of a draw is that of
+    some 32 sweeps over all rows.
+
+    Groups without observations, or without rows, are left out of the result.  Missing observations
+    are integrated out.
 
     References
     ----------
@@ -125,7 +134,7 @@ def loo_groups(
     model = model_given(model)
     grouped = hierarchical_in(model, var_name)
     if grouped is not None:
-        if not grouped.is_latent:
+        if grouped.rv not in model.free_RVs:
             return smoothed(left_out_groups(idata, model, grouped, num_samples, rng))
         return smoothed(integrated_likelihood(idata, model, grouped.as_mixture, num_samples))
     mixture = mixture_in(model, var_name)
@@ -149,15 +158,20 @@ def integrated_likelihood(
     Returns
     -------
     DataArray of float64, dims (chain, draw, group)
-        Of a latent `HDPMixture` over its rows.
+        Of a latent `HDPMixture` over its rows.  Without groups that have no observations.
     """
     name = mixture.name
-    if not mixture.is_latent or mixture.component.row_ndim:
-        kind = "vectors" if mixture.is_latent else "observed"
+    is_latent = mixture.rv in model.free_RVs
+    if not is_latent or mixture.component.row_ndim:
+        kind = "vectors" if is_latent else "observed"
         raise ValueError(
             f"the values of {name} are {kind}, but groups have one latent number each; give "
             "var_name= of a mixture of scalars without observed=."
         )
+    likelihoods = _likelihoods_of(mixture, model)
+    refuse_other_data(idata, mixture)
+    refuse_other_observations(idata, model, [of for of in likelihoods if of in model.observed_RVs])
+    refuse_replaced(idata, likelihoods)
     posterior = recorded_posterior(idata, mixture)
     chosen = spread_within_chains(posterior, num_samples)
     posterior = posterior.isel(draw=chosen)
@@ -170,25 +184,56 @@ def integrated_likelihood(
     out = np.empty(values.shape)
     places = all_places(posterior)
     draws = draws_of(posterior, mixture, model, places)
-    rows = _likelihoods(posterior, model, mixture, places)
+    rows = _likelihoods_at(posterior, model, mixture, likelihoods, places)
+    is_informed = np.zeros(len(low), bool)
     for place, draw, likelihood in zip(places, draws, rows, strict=True):
         if grouped is None:
             density = _density(draw, labels[place], mixture)
         else:
             density = _density_in_groups(draw, labels[place], float(alphas[place]), grouped)
         out[place] = log_integral(_integrand(density, likelihood), low, high)
-    return over_observations(out, posterior, mixture, model)
+        is_informed = likelihood.is_informed(len(low))
+    return over_observations(out, posterior, mixture, model)[..., is_informed]
 
 
-def _likelihoods(
-    posterior: xr.Dataset, model: Model, mixture: MixtureVariables, places: list[tuple[int, ...]]
+def _likelihoods_of(mixture: MixtureVariables, model: Model) -> list[Any]:
+    """Return the observations and potentials that depend on the values.
+
+    The density of missing observations integrates to one.
+    """
+    found: list[Any] = dependents_of(mixture.rv, model)
+    latent = [term for term in found if term in model.free_RVs]
+    for term in latent:
+        if below := [of for of in dependents_of(term, model) if of not in latent]:
+            raise ValueError(
+                f"{term.name} lies between {mixture.name} and {below[0].name}, so that the "
+                f"likelihood given {mixture.name} alone is an integral that loo_groups does not "
+                f"compute; declare the observations as they depend on {mixture.name}, with "
+                f"{term.name} integrated out."
+            )
+    observed = [term for term in found if term not in latent]
+    if not observed:
+        raise ValueError(
+            f"no observation depends on {mixture.name}, so that there is nothing to predict; "
+            "observe a variable that depends on it."
+        )
+    return observed
+
+
+def _likelihoods_at(
+    posterior: xr.Dataset,
+    model: Model,
+    mixture: MixtureVariables,
+    likelihoods: list[Any],
+    places: list[tuple[int, ...]],
 ) -> Iterator[RowLikelihood]:
     """Yield the likelihood of the values, the other variables as in each draw."""
     plain = remove_value_transforms(model)
     point = plain.initial_point()
     grouped = hierarchical_in(plain, mixture.name)
     found = find_mixtures(plain)[mixture.name] if grouped is None else grouped.as_mixture
-    likelihood = row_likelihood(found, plain, point)
+    of_plain = [plain[of.name] for of in likelihoods]
+    likelihood = row_likelihood(found, plain, point, of_plain)
     if likelihood is None:
         raise ValueError(
             f"an observation depends on several values of {mixture.name}; leave-one-group-out "

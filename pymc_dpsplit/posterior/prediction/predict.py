@@ -34,6 +34,7 @@ from pymc_dpsplit.posterior.trace.labels import (
 )
 from pymc_dpsplit.posterior.trace.members import recorded_labels, with_labels
 from pymc_dpsplit.posterior.trace.places import all_places, spread_places
+from pymc_dpsplit.posterior.trace.replaced_data import refuse_replaced
 from pymc_dpsplit.variables import MixtureVariables
 
 # Squares of larger numbers overflow.
@@ -160,6 +161,8 @@ def predict(
     model = model_given(model)
     hierarchical, mixture = _mixture_to_read(model, var_name, groups)
     posterior = recorded_posterior(idata, mixture)
+    # New rows may stand in the place of the old ones, but not the law under which draws were made.
+    refuse_replaced(idata, [*mixture.law, *mixture.hyperparameters.values()])
     labels_in_groups = (
         None
         if hierarchical is None

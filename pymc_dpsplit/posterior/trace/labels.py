@@ -23,6 +23,7 @@ from pymc_dpsplit.posterior.trace.groups import (
 )
 from pymc_dpsplit.posterior.trace.hierarchical import hierarchical_in
 from pymc_dpsplit.posterior.trace.places import all_places
+from pymc_dpsplit.posterior.trace.replaced_data import refuse_replaced
 from pymc_dpsplit.sampler import moves_of
 from pymc_dpsplit.topic_model.lookup import find_topic_models
 from pymc_dpsplit.variables import MixtureVariables, find_mixtures
@@ -256,6 +257,7 @@ def refuse_other_data(
             f"the observations of {mixture.name} have other values in idata than in the model; "
             "give the model with the data with which idata was sampled."
         )
+    refuse_replaced(idata, mixture.read_from)
 
 
 def _refuse_other_groups(

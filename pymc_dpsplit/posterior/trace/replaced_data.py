@@ -1,0 +1,98 @@
+"""Data of a model that are others than those with which a trace was sampled."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from pymc.model import Model
+from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.graph.basic import Variable
+from pytensor.graph.traversal import graph_inputs
+
+from pymc_dpsplit.data.blocks import blocks_of
+from pymc_dpsplit.posterior.trace.groups import find_group
+from pymc_dpsplit.variables.observed import values_of
+
+
+def refuse_other_values(idata: xr.DataTree | xr.Dataset, model: Model) -> None:
+    """Refuse a trace of which a variable was observed, or data were given, with other values.
+
+    Parameters
+    ----------
+    idata : DataTree or Dataset
+    model : pymc.Model
+
+    Raises
+    ------
+    ValueError
+    """
+    refuse_other_observations(idata, model, model.observed_RVs)
+    _refuse(idata, "constant_data", {str(of.name): of for of in model.data_vars if _is_data(of)})
+
+
+def refuse_other_observations(
+    idata: xr.DataTree | xr.Dataset, model: Model, variables: Iterable[Variable]
+) -> None:
+    """Refuse a trace of which one of some variables was observed with other values.
+
+    Parameters
+    ----------
+    idata : DataTree or Dataset
+    model : pymc.Model
+    variables : iterable of TensorVariable
+        Observed variables of the model.
+
+    Raises
+    ------
+    ValueError
+    """
+    _refuse(idata, "observed_data", {str(rv.name): model.rvs_to_values[rv] for rv in variables})
+
+
+def refuse_replaced(idata: xr.DataTree | xr.Dataset, graphs: Iterable[Variable | None]) -> None:
+    """Refuse a trace if `pm.set_data` has replaced data on which graphs depend since.
+
+    Parameters
+    ----------
+    idata : DataTree or Dataset
+    graphs : iterable of TensorVariable or None
+        None is left out.
+
+    Raises
+    ------
+    ValueError
+    """
+    roots = graph_inputs([graph for graph in graphs if graph is not None])
+    _refuse(idata, "constant_data", {str(of.name): of for of in roots if _is_data(of)})
+
+
+def _is_data(variable: Variable) -> bool:
+    # Generators of random numbers have no dtype.
+    return isinstance(variable, SharedVariable) and hasattr(variable.type, "dtype")
+
+
+def _refuse(idata: xr.DataTree | xr.Dataset, group: str, variables: Mapping[str, Any]) -> None:
+    """Refuse variables of which a group of the trace records other values than the model has."""
+    recorded = find_group(idata, group) if variables else None
+    for name, variable in variables.items():
+        known = values_of(variable)
+        if recorded is None or name not in recorded or not isinstance(known, np.ndarray):
+            continue
+        if _differ(recorded[name].to_numpy(), known):
+            raise ValueError(
+                f"{name} has other values in idata than in the model; give the model with the "
+                "data with which idata was sampled."
+            )
+
+
+def _differ(recorded: np.ndarray, known: np.ndarray) -> bool:
+    if recorded.shape != known.shape:
+        return True
+    if recorded.dtype.kind not in "fiub" or known.dtype.kind not in "fiub":
+        return False
+    # A trace may be stored with fewer digits.
+    return not all(
+        np.allclose(recorded[block], known[block], rtol=1e-5, equal_nan=True)
+        for block in blocks_of(known.shape)
+    )
