@@ -13,11 +13,20 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from pymc.model import Model
+from pymc.step_methods import (
+    BinaryGibbsMetropolis,
+    BinaryMetropolis,
+    CategoricalGibbsMetropolis,
+    Metropolis,
+)
 from pymc.step_methods.compound import CompoundStep
 from pytensor.graph.basic import Variable
+from pytensor.graph.traversal import ancestors
 
-from pymc_dpsplit.variables import DataRead, is_owned, refuse_initial_values
+from pymc_dpsplit.variables import DataRead, find_mixtures, is_owned, refuse_initial_values
 
+# Steps that compile the density with all variables as inputs.
+_OF_ALL_INPUTS = (BinaryGibbsMetropolis, BinaryMetropolis, CategoricalGibbsMetropolis)
 _SAMPLE = "draw from the posterior with pm.sample()"
 
 
@@ -54,9 +63,32 @@ def refusing_steps(assign: Callable[..., Any]) -> Callable[..., Any]:
         provided, selected = assign(model, *args, **kwargs)
         for step in provided:
             _refuse_step(step, model)
-        return provided, selected
+        return provided, _holding_others(selected, model)
 
     return refusing
+
+
+def _holding_others(
+    selected: dict[type[Any], list[Any]], model: Model
+) -> dict[type[Any], list[Any]]:
+    """Give variables on which a mixture depends to a step that holds the others fixed.
+
+    Steps for binary and categorical variables compile the density with all variables as inputs, of
+    which those of a mixture then sum the labels out; but its step has drawn parameters given them.
+    """
+    above = _above_mixtures(model)
+    kept: dict[type[Any], list[Any]] = {}
+    for method, values in selected.items():
+        for value in values:
+            moves_alone = method in _OF_ALL_INPUTS and model.values_to_rvs[value] in above
+            kept.setdefault(Metropolis if moves_alone else method, []).append(value)
+    return kept
+
+
+def _above_mixtures(model: Model) -> set[Variable]:
+    """Return all variables on which a mixture and its rows depend."""
+    mixtures = [*find_mixtures(model).values()]
+    return set(ancestors([of for mixture in mixtures for of in (mixture.rv, *mixture.owned)]))
 
 
 def _refuse_step(step: Any, model: Model) -> None:
@@ -68,6 +100,14 @@ def _refuse_step(step: Any, model: Model) -> None:
     data_read = getattr(step, "data_read", None)
     if isinstance(data_read, DataRead):
         data_read.refuse_changed()
+    if isinstance(step, _OF_ALL_INPUTS):
+        above = _above_mixtures(model)
+        if moved := [rv for rv in map(model.values_to_rvs.get, step.vars) if rv in above]:
+            raise ValueError(
+                f"the step {type(step).__name__} was given {moved[0].name}, on which a mixture "
+                "depends, but it does not hold the clusters fixed; give pm.Metropolis, or leave "
+                "step= out."
+            )
     owned: list[Any] = [rv for rv in map(model.values_to_rvs.get, step.vars) if is_owned(rv)]
     owned = [rv for rv in owned if rv.owner.op.step_name != getattr(step, "name", None)]
     if owned:

@@ -72,7 +72,7 @@ def _moved_along(
         target = present.target._replace(data=data)
         stats = sampler.resume(target, present.state.labels).stats
         state = present.state._replace(stats=stats)
-        return _Shifted(target, state, present.own - c * direction, rows)
+        return _Shifted(target, state, np.asarray(present.own - c * direction), rows)
 
     def log_density(c: float) -> float:
         there = shifted(c)

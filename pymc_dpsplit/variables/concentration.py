@@ -235,7 +235,9 @@ def concentrations_to_move(
 def _prior(
     mixture: MixtureVariables, model: Model, root: Variable, point: Mapping[str, np.ndarray]
 ) -> ConcentrationPrior:
-    own = {*mixture.owned, mixture.rv}
+    # The step knows the density of what it owns, but the number of components has a prior of its
+    # own, which may depend on the root.
+    own = {*mixture.owned, mixture.rv} - {mixture.n_components}
     return ConcentrationPrior(mixture.law, own, model, root, point, for_kernels=True)
 
 

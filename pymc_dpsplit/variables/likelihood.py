@@ -233,7 +233,9 @@ def _owners_after(
     if isinstance(node.op, Elemwise):
         return _combine([np.broadcast_to(owner, shape) for owner in dependent])
     if isinstance(node.op, ConditionalTerm):
-        return owners.get(node.inputs[1], np.full(shape, _NO_ROW))
+        # Which form applies depends on what else is an input of a function.
+        none = np.full(shape, _NO_ROW)
+        return _combine([owners.get(form, none) for form in node.inputs[:2]])
     if isinstance(node.op, CheckAndRaise | SpecifyShape):
         # An assertion raises or returns its first input unchanged.
         return owners.get(node.inputs[0], np.full(shape, _NO_ROW))
