@@ -132,7 +132,7 @@ def test_exchange_that_accepts_everything_is_caught(monkeypatch: pytest.MonkeyPa
         flat = present._replace(log_likelihood=np.zeros(len(present.rows)))
         return update_latent_rows(*before, flat, lambda rows: np.zeros(len(rows)), rng)
 
-    monkeypatch.setattr("pymc_dpsplit.step.dp_split_merge.update_latent_rows", broken)
+    monkeypatch.setattr("pymc_dpsplit.step.exchanges.update_latent_rows", broken)
     assert p_value(each, truth()) < LEVEL
 
 
