@@ -161,7 +161,6 @@ def predict(
     model = model_given(model)
     hierarchical, mixture = _mixture_to_read(model, var_name, groups)
     posterior = recorded_posterior(idata, mixture)
-    # New rows may stand in the place of the old ones, but not the law under which draws were made.
     refuse_replaced(idata, [*mixture.law, *mixture.hyperparameters.values()])
     labels_in_groups = (
         None
