@@ -43,6 +43,11 @@ _TABLE: tuple[tuple[str, str, tuple[str, ...]], ...] = (
         "compute_log_likelihood",
         ("pymc.stats.log_density", "pymc.stats", "pymc"),
     ),
+    (
+        "pymc_hooks.forward_draws:of_whole_mixtures",
+        "sample_posterior_predictive",
+        ("pymc.sampling.forward", "pymc.sampling", "pymc"),
+    ),
 )
 
 

@@ -21,8 +21,17 @@ _NOTHING, _ROUNDING = 1e-30, 1e-13
 _MARGIN = 1.001
 _STEP = 0.05  # step of log alpha in the table of tail probabilities
 _BINARY_STEPS = 60
-_LEAST_SAID = 1e-3
 _LARGEST = 1e300
+# A remedy is said if it does by a relative margin, beyond the errors of the interpolation.
+_SLACK = 1e-6
+_DIGITS = range(3, 13)  # of a remedy, the fewer the better
+_MOST_TRIED = 64  # numbers of clusters
+# Said where no other upper or prob would do, as for n = 2, where the mean determines the law.
+_OWN_CHOICE = (
+    "other values of several arguments, or a prior of your own, such as pm.Gamma('alpha', 1, 1)"
+)
+# By how much the most concentrated prior may need more clusters than a known alpha.
+_FEW, _NEARLY_KNOWN = 2, 0.1
 
 
 def elicit_alpha(
@@ -57,7 +66,8 @@ def elicit_alpha(
     Raises
     ------
     ValueError
-        If no gamma prior matches; the message names the nearest feasible values.
+        If no gamma prior matches; the message names an `upper` and a `prob` that would do, where
+        there are any.
 
     Notes
     -----
@@ -92,28 +102,31 @@ def elicit_alpha(
     _check(n, expected, upper, prob)
     share, upper = checked_discount(discount, n), int(upper)
     _refuse_few(n, expected, share)
-    tail = _Tail.of(n, upper, share)
+    priors = [_prior_of(shape, n, expected, share) for shape in _SHAPES]
+    tail = _Tail.of(n, np.array([upper]), share)
     wanted = 1.0 - prob
+    found = np.array([tail.mean(prior)[0] for prior in priors])
+    if found[0] > wanted or found.max() < wanted:
+        asked = _Asked(n, expected, upper, wanted, share)
+        raise ValueError(f"{_fault(asked, found)}; give {_remedy(asked, found, priors)}.")
+    i = max(1, int(np.flatnonzero(found >= wanted)[0]))
 
-    def excess_of(shape: float) -> float:
-        return tail.mean(_prior_of(shape, n, expected, share)) - wanted
+    def excess_of(log_shape: float) -> float:
+        prior = _prior_of(float(np.exp(log_shape)), n, expected, share)
+        return float(tail.mean(prior)[0]) - wanted
 
-    excess = np.array([excess_of(shape) for shape in _SHAPES])
-    if excess[0] > 0:
-        _refuse_certain(n, expected, upper, prob, share, excess[0] + wanted)
-    crossing = np.flatnonzero(excess >= 0)
-    if len(crossing) == 0:
-        most = excess.max() + wanted
-        raise ValueError(
-            f"no gamma prior with {expected:g} clusters expected among {n} gives {upper} or more a "
-            f"probability of {wanted:.3g}, at most {most:.3g}; give a smaller upper"
-            f"{f', or prob={1 - most:.4g} or more' if most > _LEAST_SAID else ''}."
-        )
-    i = max(1, int(crossing[0]))
-    log_shape = brentq(
-        lambda log_shape: excess_of(float(np.exp(log_shape))), *np.log(_SHAPES[[i - 1, i]])
-    )
+    log_shape = brentq(excess_of, *np.log(_SHAPES[[i - 1, i]]))
     return _prior_of(float(np.exp(log_shape)), n, expected, share)
+
+
+class _Asked(NamedTuple):
+    """What the user asks for; `wanted` is the probability of `upper` or more clusters."""
+
+    n: int
+    expected: float
+    upper: int
+    wanted: float
+    discount: float
 
 
 def _check(n: int, expected: float, upper: int, prob: float) -> None:
@@ -152,20 +165,67 @@ def _refuse_few(n: int, expected: float, discount: float) -> None:
         )
 
 
-def _refuse_certain(
-    n: int, expected: float, upper: int, prob: float, discount: float, least: float
-) -> None:
-    """Raise ValueError with feasible values if even a known alpha gives too much variation."""
-    known = _known_alpha(n, expected, discount)
-    ((_, first, (law,)),) = laws_at(np.array([known]), n, discount)
-    # Tail probabilities P(at least k clusters).
-    beyond = law[::-1].cumsum()[::-1]
-    smallest = first + int(np.argmax(beyond <= 1 - prob))
-    raise ValueError(
-        f"even a known alpha of {known:.3g}, with {expected:g} clusters expected among {n}, gives "
-        f"{upper} or more a probability of {least:.3g}; give upper={smallest} or more, or "
-        f"prob={np.floor(1e3 * (1 - least)) / 1e3:g} or less."
+def _fault(asked: _Asked, found: np.ndarray) -> str:
+    """Say which probabilities (S,) of `upper` or more the priors of all shapes give."""
+    n, expected, upper, wanted, discount = asked
+    if found[0] > wanted:
+        known = _known_alpha(n, expected, discount)
+        return (
+            f"even a known alpha of {known:.3g}, with {expected:g} clusters expected among {n}, "
+            f"gives {upper} or more a probability of {found[0]:.3g}"
+        )
+    return (
+        f"no gamma prior with {expected:g} clusters expected among {n} gives {upper} or more a "
+        f"probability of {wanted:.3g}, at most {found.max():.3g}"
     )
+
+
+def _remedy(asked: _Asked, found: np.ndarray, priors: list[GammaPrior]) -> str:
+    """Return which upper or prob would do, each left out if none is found."""
+    is_certain = found[0] > asked.wanted
+    kinds = ("larger", "smaller") if is_certain else ("smaller", "larger")
+    upper = _other_upper(asked, priors, is_certain)
+    prob = _other_prob(found[0], found.max(), is_certain)
+    remedies = [
+        f"a {kind} {name}, such as {value}"
+        for kind, name, value in zip(kinds, ("upper", "prob"), (upper, prob), strict=True)
+        if value is not None
+    ]
+    return ", or ".join(remedies) or _OWN_CHOICE
+
+
+def _other_upper(asked: _Asked, priors: list[GammaPrior], is_certain: bool) -> int | None:
+    """Return the nearest of some numbers beyond `upper` for which there is a prior, if any."""
+    n, expected, upper, wanted, discount = asked
+    if is_certain:
+        alpha = np.array([_known_alpha(n, expected, discount)])
+        ((_, start, (law,)),) = laws_at(alpha, n, discount)
+        beyond = np.append(law[::-1].cumsum()[::-1], 0.0)
+        # The most concentrated prior is nearly a known alpha.
+        low = max(upper + 1, start + int(np.argmax(beyond <= wanted)) - _FEW)
+        high = min(n, low + 2 * _FEW + int(expected * _NEARLY_KNOWN))
+    else:
+        low, high = int(expected) + 1, upper - 1
+    if low > high:
+        return None
+    steps = np.geomspace(1, high - low + 1, _MOST_TRIED).round().astype(int)
+    tried = low - 1 + np.unique(steps)
+    tail = _Tail.of(n, tried, discount)
+    found = np.array([tail.mean(prior) for prior in priors])
+    least, most = found[0] * (1 + _SLACK), found.max(0) * (1 - _SLACK)
+    suitable = tried[(least <= wanted) & (wanted <= most)]
+    return None if len(suitable) == 0 else int(suitable[0 if is_certain else -1])
+
+
+def _other_prob(least: float, most: float, is_largest: bool) -> str | None:
+    """Return the largest or smallest prob of few digits for which there is a prior, if any."""
+    low, high = 1 - most * (1 - _SLACK), 1 - least * (1 + _SLACK)
+    for digits in _DIGITS:
+        scale = 10.0**digits
+        prob = float(np.floor(high * scale) if is_largest else np.ceil(low * scale)) / scale
+        if low <= prob <= high and 0 < prob < 1:
+            return f"{prob:.{digits}f}".rstrip("0")
+    return None
 
 
 def _known_alpha(n: int, expected: float, discount: float) -> float:
@@ -196,22 +256,22 @@ def _prior_of(shape: float, n: int, expected: float, discount: float) -> GammaPr
 
 
 class _Tail(NamedTuple):
-    """Probability of at least `upper` clusters as a function of log alpha."""
+    """Probabilities of at least each of some numbers of clusters as functions of log alpha."""
 
     low: float
     high: float
     inside: Any
 
     @classmethod
-    def of(cls, n: int, upper: int, discount: float) -> "_Tail":
-        """Tabulate the probability where it is neither zero nor one.
+    def of(cls, n: int, uppers: np.ndarray, discount: float) -> "_Tail":
+        """Tabulate the probabilities where they are neither zero nor one.
 
         Parameters
         ----------
         n : int
             Number of observations.
-        upper : int
-            Number of clusters.
+        uppers : ndarray of int, shape (U,)
+            Numbers of clusters, ascending.
         discount : float
 
         Returns
@@ -220,35 +280,41 @@ class _Tail(NamedTuple):
         """
         log_alpha = np.arange(-45.0, 25.0 + np.log(n), _STEP)
         if discount:
-            return cls._with_discount(log_alpha, n, upper, discount)
+            return cls._with_discount(log_alpha, n, uppers, discount)
         mean = expected_n_clusters(np.exp(log_alpha), n)
         # The variance of a sum of indicators is less than its mean and that of its complement.
         spread = _FAR * np.sqrt(np.minimum(mean, n - mean + 1.0)) + _FAR**2 / 3
-        log_alpha = log_alpha[(mean - spread < upper)]
-        found = np.empty(len(log_alpha))
+        log_alpha = log_alpha[(mean - spread < uppers[-1])]
+        found = np.empty((len(log_alpha), len(uppers)))
         for which, first, laws in laws_at(np.exp(log_alpha), n):
-            start = max(0, upper - first)
-            found[which] = laws[:, start:].sum(1)
+            found[which] = _beyond(laws, uppers - first)
         # The interpolation divides by differences, which must not be subnormal.
         found[found < _NOTHING] = 0.0
         return cls(log_alpha[0], log_alpha[-1], CubicSpline(log_alpha, found))
 
     @classmethod
-    def _with_discount(cls, log_alpha: np.ndarray, n: int, upper: int, discount: float) -> "_Tail":
-        """Tabulate the probability from the smallest alpha until it is one."""
-        found, n_done = np.ones(len(log_alpha)), 0
+    def _with_discount(
+        cls, log_alpha: np.ndarray, n: int, uppers: np.ndarray, discount: float
+    ) -> "_Tail":
+        """Tabulate the probabilities from the smallest alpha until they are one."""
+        found, n_done = np.ones((len(log_alpha), len(uppers))), 0
         for which, first, laws in laws_at(np.exp(log_alpha), n, discount):
-            found[which] = laws[:, max(0, upper - first) :].sum(1)
+            found[which] = _beyond(laws, uppers - first)
             n_done += len(which)
-            if found[n_done - 1] > 1.0 - _ROUNDING:
+            if found[n_done - 1, -1] > 1.0 - _ROUNDING:
                 break
         # One more point, as the spline needs several.
         log_alpha, found = log_alpha[: n_done + 1], found[: n_done + 1]
         return cls(log_alpha[0], log_alpha[-1], CubicSpline(log_alpha, found))
 
-    def mean(self, prior: GammaPrior) -> float:
-        """Return the average of the probability over a prior on alpha."""
+    def mean(self, prior: GammaPrior) -> np.ndarray:
+        """Return the averages (U,) of the probabilities over a prior on alpha."""
         nodes, weights = nodes_of(prior.frozen())
         log_alpha = np.log(nodes)
-        inside = self.inside(np.clip(log_alpha, self.low, self.high))
-        return float(weights @ inside)
+        averages: np.ndarray = weights @ self.inside(np.clip(log_alpha, self.low, self.high))
+        return averages
+
+
+def _beyond(laws: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Return the sums (A, U) of laws (A, K) from each start on."""
+    return np.stack([laws[:, max(0, start) :].sum(1) for start in starts], axis=1)

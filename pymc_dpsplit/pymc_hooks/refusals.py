@@ -57,9 +57,10 @@ refusing_fit = functools.partial(
 
 
 def refusing_steps(assign: Callable[..., Any]) -> Callable[..., Any]:
-    """Refuse step methods that cannot move a mixture, or were made for other data."""
+    """Refuse mixtures without rows, and step methods that cannot move one or read other data."""
 
     def refusing(model: Model, *args: Any, **kwargs: Any) -> Any:
+        _refuse_without_rows(model)
         provided, selected = assign(model, *args, **kwargs)
         for step in provided:
             _refuse_step(step, model)
@@ -89,6 +90,20 @@ def _above_mixtures(model: Model) -> set[Variable]:
     """Return all variables on which a mixture and its rows depend."""
     mixtures = [*find_mixtures(model).values()]
     return set(ancestors([of for mixture in mixtures for of in (mixture.rv, *mixture.owned)]))
+
+
+def _refuse_without_rows(model: Model) -> None:
+    """Refuse mixtures whose rows are no variable of the model; else PyMC asks for a gradient."""
+    ops = [rv.owner.op for rv in model.basic_RVs if rv.owner is not None and not is_owned(rv)]
+    with_rows = {getattr(op, "target", None) for op in ops}
+    left = [rv for rv in model.free_RVs if is_owned(rv) and rv.owner.op.target not in with_rows]
+    if left:
+        mixtures = _names(left)
+        raise ValueError(
+            f"{mixtures}: pm.do has replaced {mixtures}, given which "
+            f"{', '.join(str(rv.name) for rv in left)} are sampled; sample the original model, or "
+            "draw from this one with pm.sample_prior_predictive."
+        )
 
 
 def _refuse_step(step: Any, model: Model) -> None:

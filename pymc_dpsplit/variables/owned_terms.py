@@ -10,12 +10,14 @@ variable they are shared variables, and then
 
 Such a term is therefore created in two forms, and one is selected when a function is compiled:
 ``free`` if at least one of the deciding variables, those of the mixture, is an input of the
-function, and ``fixed`` if all of them are shared or constant.
+function, and ``fixed`` if all of them are shared or constant.  A rewrite selects it, and removes
+the other form.  Modes without rewrites compute both, and the op returns the one that applies.
 """
 
 from collections.abc import Sequence
 from typing import Any, override
 
+import numpy as np
 import pytensor.tensor as pt
 from pytensor.compile.mode import optdb
 from pytensor.compile.sharedvalue import SharedVariable
@@ -34,6 +36,7 @@ class ConditionalTerm(Op):
     """Term with two forms: inputs are `free`, `fixed`, then the deciding variables."""
 
     __props__ = ()
+    # PyTensor allows a view of one input, so `fixed` is copied.
     view_map = {0: [0]}  # noqa: RUF012
 
     @override
@@ -42,7 +45,8 @@ class ConditionalTerm(Op):
 
     @override
     def perform(self, node: Apply, inputs: Any, output_storage: Any) -> None:
-        output_storage[0][0] = inputs[0]
+        free, fixed, *_ = inputs
+        output_storage[0][0] = free if _has_free_input(node.inputs[2:]) else fixed.copy()
 
     def infer_shape(self, node: Apply, shapes: Any) -> Any:
         return shapes[:1]
@@ -66,12 +70,16 @@ class ConditionalTerm(Op):
 
 
 @numba_funcify.register(ConditionalTerm)
-def _first(op: ConditionalTerm, **kwargs: Any) -> Any:
+def _form_that_applies(op: ConditionalTerm, node: Any, **kwargs: Any) -> Any:
     @numba_njit
     def first(free, fixed, *deciding):  # type: ignore[no-untyped-def]
         return free
 
-    return first
+    @numba_njit
+    def second(free, fixed, *deciding):  # type: ignore[no-untyped-def]
+        return fixed.copy()
+
+    return first if _has_free_input(node.inputs[2:]) else second
 
 
 def conditional_term(free: Any, fixed: Any, deciding: Sequence[Variable]) -> Any:
@@ -107,8 +115,8 @@ def kept_term(term: Any, values: Sequence[Variable]) -> Any:
 class MissingGradient(ObjectModeOp):
     """Placeholder for an undefined gradient with respect to the first input.
 
-    It is replaced by zeros if the other inputs, the deciding variables, are shared or constant,
-    because it is then not used.  Its evaluation raises an error.
+    It is zero if the other inputs, the deciding variables, are shared or constant, because it is
+    then not used.  Otherwise its evaluation raises an error.
     """
 
     __props__ = ()
@@ -122,10 +130,25 @@ class MissingGradient(ObjectModeOp):
 
     @override
     def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Any) -> None:
+        if not _has_free_input(node.inputs[1:]):
+            output_storage[0][0] = np.zeros_like(inputs[0])
+            return
         raise NotImplementedError(
             "The weights and parameters of a Dirichlet-process mixture have no gradient, as their "
             "number changes; sample the model with pm.sample, which gives them to DPSplitMerge."
         )
+
+
+@numba_funcify.register(MissingGradient)
+def _zeros_or_error(op: MissingGradient, node: Any, **kwargs: Any) -> Any:
+    if _has_free_input(node.inputs[1:]):
+        return numba_funcify.dispatch(ObjectModeOp)(op, node=node, **kwargs)
+
+    @numba_njit
+    def zeros(wrt, *measure):  # type: ignore[no-untyped-def]
+        return np.zeros_like(wrt)
+
+    return zeros
 
 
 def missing_gradients(inputs: Sequence[Variable], measure: Sequence[Variable]) -> list[Variable]:

@@ -1,6 +1,8 @@
 """Random variable of the observations of a mixture, with its log-probability."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, override
 
 import numpy as np
@@ -24,6 +26,25 @@ from pymc_dpsplit.variables.inputs import named_hyperparameters, named_parameter
 from pymc_dpsplit.variables.log_density import kept_weights, log_density_of
 from pymc_dpsplit.variables.object_mode import ObjectModeOp
 from pymc_dpsplit.variables.owned_terms import conditional_term
+
+# Latent mixtures whose rows are drawn without the labels that the graph holds.
+_WITHOUT_LABELS: ContextVar[Collection[str]] = ContextVar("_WITHOUT_LABELS", default=())
+
+
+@contextmanager
+def drawn_without_labels(targets: Collection[str]) -> Iterator[None]:
+    """Draw rows of latent mixtures from the measure, as those of new items.
+
+    Parameters
+    ----------
+    targets : collection of str
+        Names of the mixtures.
+    """
+    token = _WITHOUT_LABELS.set(targets)
+    try:
+        yield
+    finally:
+        _WITHOUT_LABELS.reset(token)
 
 
 class RowsOp(ObjectModeOp, RNGConsumerOp, MeasurableOp):
@@ -151,7 +172,7 @@ class MixtureRows(RowsOp):
         if "covariates" in extra:
             assert isinstance(component, LinearRegression)
             component = component.with_known(extra["covariates"])
-        if self.is_latent and len(extra["labels"]) == n_rows and n_clusters > 0:
+        if self._keeps_labels(extra, int(n_rows)) and n_clusters > 0:
             labels = extra["labels"].astype(np.int64)
         elif self.shared is not None:
             labels = self._draw_shared_labels(rng, int(n_rows), law, weights)
@@ -161,6 +182,11 @@ class MixtureRows(RowsOp):
         output_storage[0][0] = rng
         rows = rows + extra["mean"] if "mean" in extra else rows
         output_storage[1][0] = rows.astype(self.dtype, copy=False)
+
+    def _keeps_labels(self, extra: Mapping[str, Any], n_rows: int) -> bool:
+        """Whether rows are drawn given labels: those of a latent mixture, unless rows are new."""
+        is_new = self.target in _WITHOUT_LABELS.get() or len(extra.get("labels", ())) != n_rows
+        return self.is_latent and not is_new
 
     def _draw_shared_labels(
         self, rng: np.random.Generator, n_rows: int, law: PartitionLaw, weights: np.ndarray

@@ -8,6 +8,7 @@ from scipy import stats
 
 import pymc_dpsplit as dps
 from pymc_dpsplit.posterior.density.feature_laws import CountLaw, NumberLaw
+from pymc_dpsplit.posterior.diagnostics.probes import probe_densities
 from tests.support.exact_traces import exact_trace
 from tests.support.families import component_of, dataset_of
 
@@ -163,6 +164,31 @@ def test_figure_of_counts_shows_probabilities(counted):
 def test_other_families_need_the_model(counted):
     with pytest.raises(ValueError, match=r"mixture x is not of Gaussians.*; give model="):
         dps.density(counted[2])
+
+
+@pytest.mark.parametrize("has_dims", [True, False])
+def test_variables_called_as_those_of_gaussians_make_no_density_of_normals(has_dims, counted):
+    rows, _, idata = counted
+    rate = idata["posterior"]["x_rate"]
+    dims = ("x_cluster", "x_feature")
+    with pm.Model() as model:
+        dps.DPMixture("x", 1.0, component_of("Poisson", 2), observed=rows)
+        named = {"x_mu": model["x_rate"], "x_sigma": pm.math.sqrt(model["x_rate"])}
+        for name, of in named.items():
+            pm.Deterministic(name, of, dims=dims if has_dims else None)
+    expected = dps.density(idata, model=model, features=0)
+    posterior = idata["posterior"].to_dataset().rename({rate.dims[3]: dims[1]})
+    for name, of in (("x_mu", rate), ("x_sigma", np.sqrt(rate))):
+        own = dims if has_dims else [f"{name}_dim_{i}" for i in range(2)]
+        posterior[name] = (("chain", "draw", *own), of.values)
+    idata = xr.DataTree.from_dict({**idata.children, "posterior": posterior})
+    found = dps.density(idata, model=model, features=0)
+    assert found.attrs["is_discrete"]
+    xr.testing.assert_identical(found, expected)
+    with pytest.raises(ValueError, match=r"mixture x is not of Gaussians.*; give model="):
+        dps.density(idata)
+    assert probe_densities(idata, "x", None) is None
+    assert probe_densities(idata, "x", model) is not None
 
 
 def test_numbers_are_integrated_to_within_the_cells():

@@ -25,7 +25,7 @@ def test_stacked_draws_come_back_in_order(plane_trace):
 
 
 def test_turned_data_and_parameters_are_read_alike(plane_trace):
-    expected = gaussian_draws(plane_trace, "x", (0, 2), 10)
+    expected = gaussian_draws(plane_trace, "x", (0, 2), 10, "cov")
     observed = find_observed(plane_trace, "x")
     turned = xr.DataTree.from_dict(
         {
@@ -33,7 +33,8 @@ def test_turned_data_and_parameters_are_read_alike(plane_trace):
             for name, group in plane_trace.children.items()
         }
     )
-    for found, wanted in zip(gaussian_draws(turned, "x", (0, 2), 10), expected, strict=True):
+    draws = gaussian_draws(turned, "x", (0, 2), 10, "cov")
+    for found, wanted in zip(draws, expected, strict=True):
         np.testing.assert_array_equal(found, wanted)
     xr.testing.assert_equal(find_observed(turned, "x"), observed)
 

@@ -1,5 +1,6 @@
 """The prior law of the number of clusters, averages over a prior on alpha, and elicitation."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -7,6 +8,8 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import integrate, stats
 
 import pymc_dpsplit as dps
@@ -187,14 +190,72 @@ def test_more_certainty_is_a_more_concentrated_prior() -> None:
 
 
 def test_what_cannot_be_had_is_said_with_what_can() -> None:
-    with pytest.raises(ValueError, match=r"even a known alpha .* give upper=9 or more, or prob"):
+    certain = (
+        r"even a known alpha .* give a larger upper, such as 9, or a smaller prob, such as 0\.63\."
+    )
+    with pytest.raises(ValueError, match=certain):
         dps.elicit_alpha(300, 5, 6, prob=0.95)
-    dps.elicit_alpha(300, 5, 9, prob=0.95)
-    with pytest.raises(ValueError, match=r"prob=0\.63 or less"):
-        dps.elicit_alpha(300, 5, 6, prob=0.95)
-    dps.elicit_alpha(300, 5, 6, prob=0.629)
     with pytest.raises(ValueError, match=r"no gamma prior with 5 clusters .* give a smaller upper"):
         dps.elicit_alpha(300, 5, 300, prob=0.9)
+
+
+def remedies_in(message: str) -> dict[str, Any]:
+    """The values that a message offers."""
+    found = re.findall(r"(upper|prob), such as ([\d.]*\d)", message)
+    return {key: int(value) if key == "upper" else float(value) for key, value in found}
+
+
+def refusal_of(*asked: Any, **named: Any) -> str:
+    """The message with which a wish is refused, "" if it is not."""
+    try:
+        dps.elicit_alpha(*asked, **named)
+    except ValueError as fault:
+        return str(fault)
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("n", "expected", "upper", "prob", "offered"),
+    [
+        (10, 8, 10, 0.99, {"prob": 0.902}),  # more than all ten observations cannot be had
+        (4, 3, 4, 0.99, {"prob": 0.712}),
+        (10, 9.9999, 10, 0.99, {"prob": 9e-5}),
+        (300, 5, 300, 0.9, {"upper": 14}),
+        (4, 3, 4, 0.1, {"prob": 0.36}),  # four is the least above the expected number
+        (2, 1.5, 2, 0.99, {}),  # half of all draws have two clusters, whatever the prior
+    ],
+)
+def test_only_what_helps_is_offered(
+    n: int, expected: float, upper: int, prob: float, offered: dict[str, Any]
+) -> None:
+    message = refusal_of(n, expected, upper, prob)
+    assert "; give " in message
+    assert remedies_in(message) == offered
+
+
+@settings(max_examples=25)
+@given(
+    st.sampled_from([2, 3, 4, 6, 10, 40, 300]),
+    st.floats(0.02, 0.98),
+    st.floats(0.0, 1.0),
+    st.sampled_from([0.001, 0.1, 0.5, 0.9, 0.99, 0.9999]),
+    st.sampled_from([0.0, 0.0, 0.2]),
+)
+def test_what_is_offered_does(
+    n: int, of_expected: float, of_upper: float, prob: float, discount: float
+) -> None:
+    expected = 1 + (n - 1) * of_expected
+    least = int(expected) + 1
+    asked = {"expected": expected, "upper": least + int((n - least) * of_upper), "prob": prob}
+    message = refusal_of(n, **asked, discount=discount)
+    offered = remedies_in(message)
+    assert offered or message == "" or "; give other values" in message or "too few" in message
+    for key, value in offered.items():
+        changed = asked | {key: value}
+        prior = dps.elicit_alpha(n, **changed, discount=discount)
+        law = dps.prior_n_clusters(prior, n, discount=discount)
+        below = float(law.sel(n_clusters=slice(None, changed["upper"] - 1)).sum())
+        assert below == pytest.approx(changed["prob"], abs=1e-5)
 
 
 @pytest.mark.parametrize(

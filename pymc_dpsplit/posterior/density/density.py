@@ -36,7 +36,7 @@ from pymc_dpsplit.posterior.trace.gaussian_density import (
     conditioned,
     density_at,
     gaussian_draws,
-    is_gaussian,
+    gaussian_spread,
     refuse_shapes,
 )
 from pymc_dpsplit.posterior.trace.groups import choose_mixture, group_of
@@ -164,25 +164,26 @@ def density(
     model = Model.get_context(error_if_none=False) if model is None else model
     shown = plotted_values(idata, name, model, num_samples)
     at_given = given_values(given, features, shown.values)
-    mixture = None if is_gaussian(idata, name) else _mixture_of(name, model)
-    lawless = _without_law(mixture, at_given)
+    # The parameter of the spread of Gaussians, or the mixture of the model.
+    source = gaussian_spread(idata, name, model) or _mixture_of(name, model)
+    lawless = _without_law(source, at_given)
     keep = chosen_features(features, at_given, shown.values, lawless)
     values = values_of(shown, keep)
     names = [name] if keep is None else [feature_names(shown.values)[i] for i in keep]
-    if mixture is None:
-        refuse_shapes(group_of(idata, "posterior"), name, shown.values.shape[1:])
+    if isinstance(source, str):
+        refuse_shapes(group_of(idata, "posterior"), name, shown.values.shape[1:], source)
         both = None if keep is None else (*keep, *at_given)
-        draws = gaussian_draws(idata, name, both, num_samples)
+        draws = gaussian_draws(idata, name, both, num_samples, source)
         if at_given:
             draws = conditioned(draws, np.array(list(at_given.values())))
         is_whole = [False] * len(names)
         at: Density = partial(density_at, draws=draws)
         law: FeatureLaw = GaussianLaw(draws)
     else:
-        is_whole = [bool(mixture.component.discrete_features(mixture.n_features)[i])
+        is_whole = [bool(source.component.discrete_features(source.n_features)[i])
                     for i in keep or (0,)]  # fmt: skip
-        given_to = _conditioned(mixture, keep or (0,), at_given, names)
-        at = _by_model(idata, mixture, model, keep or (0,), at_given, given_to, num_samples)
+        given_to = _conditioned(source, keep or (0,), at_given, names)
+        at = _by_model(idata, source, model, keep or (0,), at_given, given_to, num_samples)
         law = _numerical(at, values[:, 0], is_whole[0])
     grids = _grids(grid, values, is_whole)
     found = _as_dataset(at, law, grids, names, any(is_whole), _checked(probabilities), ci_prob)
@@ -204,8 +205,8 @@ def _mixture_of(name: str, model: Model | None) -> MixtureVariables:
     mixture = mixture if grouped is None else grouped.as_mixture
     if mixture is None:
         raise ValueError(
-            f"mixture {name} is not of Gaussians, so that its trace does not tell its density; "
-            "give model=, with which idata was sampled."
+            f"mixture {name} is not of Gaussians, as far as its trace tells, so that its density "
+            "depends on the model; give model=, with which idata was sampled."
         )
     if mixture.component.has_covariates:
         raise ValueError(
@@ -216,10 +217,10 @@ def _mixture_of(name: str, model: Model | None) -> MixtureVariables:
     return mixture
 
 
-def _without_law(mixture: MixtureVariables | None, given: Mapping[int, float]) -> set[int]:
-    if mixture is None:
+def _without_law(source: str | MixtureVariables, given: Mapping[int, float]) -> set[int]:
+    if isinstance(source, str):
         return set()
-    return columns_without_law(mixture.component, tuple(given), mixture.n_features)
+    return columns_without_law(source.component, tuple(given), source.n_features)
 
 
 def _conditioned(

@@ -16,7 +16,7 @@ from scipy.special import logsumexp
 from pymc_dpsplit.data.fixed_rows import read_only
 from pymc_dpsplit.posterior.trace.declared import as_floats
 from pymc_dpsplit.posterior.trace.gaussian_density import (
-    is_gaussian,
+    gaussian_spread,
     log_gaussian_mixture,
     refuse_parameters,
     refuse_shapes,
@@ -63,9 +63,10 @@ def probe_densities(idata: xr.DataTree, name: str, model: Model | None) -> xr.Da
     if values is None or rows is None:
         return None
     of_trace = None
-    if is_gaussian(idata, name):
-        refuse_shapes(posterior, name, values.shape[1:])
-        of_trace = _of_trace(posterior, name)
+    spread = gaussian_spread(idata, name, model)
+    if spread is not None:
+        refuse_shapes(posterior, name, values.shape[1:], spread)
+        of_trace = _of_trace(posterior, name, spread)
     densities = of_trace
     if model is not None and mixture is not None:
         densities = partial(log_density_by_model, posterior, mixture, model)
@@ -106,9 +107,8 @@ def _candidates(values: np.ndarray) -> np.ndarray | None:
     return read_only(np.ascontiguousarray(rows[complete[taken]], dtype=np.float64))
 
 
-def _of_trace(posterior: xr.Dataset, name: str) -> Densities:
+def _of_trace(posterior: xr.Dataset, name: str, spread: str) -> Densities:
     """Return the function of densities under the occupied Gaussian clusters."""
-    spread = "cov" if f"{name}_cov" in posterior else "sigma"
     keys = "weights", "mu", spread
     weights, mu, scale = (as_floats(posterior[f"{name}_{key}"]) for key in keys)
     refuse_weights(weights, name)

@@ -3,16 +3,31 @@
 The marginal of one or two features of a Gaussian mixture is a Gaussian mixture.
 """
 
+from collections.abc import Collection, Hashable, Mapping
 from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
+from pymc.model import Model
 from scipy.special import logsumexp
 
+from pymc_dpsplit.components.component_family import ComponentFamily
+from pymc_dpsplit.components.diag_normal import DiagNormal
+from pymc_dpsplit.components.mv_normal.family import MvNormal
+from pymc_dpsplit.components.spherical_normal import SphericalNormal
 from pymc_dpsplit.posterior.trace.declared import kept_rows
 from pymc_dpsplit.posterior.trace.groups import find_group, group_of
+from pymc_dpsplit.posterior.trace.hierarchical import hierarchical_in
 from pymc_dpsplit.posterior.trace.places import spread_draws
-from pymc_dpsplit.posterior.trace.recorded import refuse_weights
+from pymc_dpsplit.posterior.trace.recorded import refuse_dims, refuse_weights
+from pymc_dpsplit.variables import find_mixtures
+
+# Sets of all parameters of a family.  A mean alone, beside a known spread, is left out: every
+# Gaussian family has one.
+_GAUSSIAN: tuple[set[str], ...] = ({"mu", "sigma"}, {"mu", "cov"})
+_OTHERS: tuple[set[str], ...] = ({"p"}, {"rate"}, {"scale"}, {"beta", "sigma"})
+# Those that have a dimension beside that of clusters, whatever the data.
+_OF_FEATURES = {"p", "rate", "scale", "beta"}
 
 
 class GaussianDraws(NamedTuple):
@@ -32,8 +47,11 @@ class GaussianDraws(NamedTuple):
     cov: np.ndarray
 
 
-def is_gaussian(idata: xr.DataTree, name: str) -> bool:
-    """Return whether the clusters of a mixture are Gaussian, according to the trace.
+def gaussian_spread(idata: xr.DataTree, name: str, model: Model | None = None) -> str | None:
+    """Return which parameter of Gaussian clusters a trace records beside their means.
+
+    A model tells the family of its mixture.  Without it the family is told from the parameters that
+    the trace records and from their dimensions.
 
     Parameters
     ----------
@@ -41,35 +59,104 @@ def is_gaussian(idata: xr.DataTree, name: str) -> bool:
         As returned by `pm.sample`.
     name : str
         Name of the mixture.
+    model : pymc.Model, optional
+        The sampled model.
 
     Returns
     -------
-    bool
+    str or None
+        ``"sigma"`` or ``"cov"``; None if the clusters are of another family, or may be.
     """
     drawn = group_of(idata, "posterior")
-    stats = find_group(idata, "sample_stats")
-    # A `Component` of another distribution may have parameters of the same names.
-    flag = None if stats is None else stats.get(f"{name}_is_conjugate")
-    is_other = flag is not None and not flag.any()
-    has_spread = any(f"{name}_{of}" in drawn for of in ("cov", "sigma"))
-    return not is_other and has_spread and f"{name}_mu" in drawn
+    component = None if model is None else _component_in(model, name)
+    if component is None:
+        # A `Component` of another distribution may have parameters of the same names.
+        stats = find_group(idata, "sample_stats")
+        flag = None if stats is None else stats.get(f"{name}_is_conjugate")
+        return None if flag is not None and not flag.any() else _spread_told(drawn, name)
+    if not isinstance(component, DiagNormal | SphericalNormal | MvNormal):
+        return None
+    spread = "cov" if "cov" in component.parameters else "sigma"
+    return spread if all(f"{name}_{of}" in drawn for of in ("mu", spread)) else None
+
+
+def _component_in(model: Model, name: str) -> ComponentFamily | None:
+    mixture = find_mixtures(model).get(name)
+    grouped = hierarchical_in(model, name) if mixture is None else None
+    return getattr(mixture or grouped, "component", None)
+
+
+def _spread_told(drawn: xr.Dataset, name: str) -> str | None:
+    """Tell the parameter from the dimensions of all that is recorded for each cluster.
+
+    A Deterministic of the user may have the name of a parameter, in a mixture of any family.
+    """
+    dims = _dims_of_parameters(drawn, name)
+    mu, sigma, cov = (dims.get(key) for key in ("mu", "sigma", "cov"))
+    if mu is None or len(mu) > 1 or _are_of_others(dims):
+        return None
+    # A sigma beside a covariance is most likely computed from it, but not the other way round.
+    if cov is not None and len(mu) == 1 and len(cov) == 2 and set(mu) < set(cov):
+        return "cov"
+    return "sigma" if sigma in (mu, ()) else None
+
+
+def _dims_of_parameters(drawn: xr.Dataset, name: str) -> dict[str, tuple[Hashable, ...]]:
+    """Return the dimensions, after that of clusters, of what is recorded for each cluster."""
+    weights = drawn[f"{name}_weights"]
+    refuse_dims(weights, 1)
+    cluster = weights.dims[2]
+    start = f"{name}_"
+    recorded = {str(key).removeprefix(start): of for key, of in drawn.data_vars.items()
+                if str(key).startswith(start) and str(key) != weights.name}  # fmt: skip
+    if cluster != f"{name}_weights_dim_0":
+        return {
+            key: tuple(dim for dim in of.dims[2:] if dim != cluster)
+            for key, of in recorded.items()
+            if cluster in of.dims
+        }
+    # Only traces made by hand name no dimensions; the first of a parameter is then of clusters.
+    recorded = {key: recorded[key] for key in ("mu", "sigma", "cov") if key in recorded}
+    return {key: tuple(range(of.ndim - 3)) for key, of in recorded.items() if of.ndim > 2}
+
+
+def _are_of_others(dims: Mapping[str, Collection[Hashable]]) -> bool:
+    """Return whether what is recorded may be all parameters of another family.
+
+    Parameters of the parts of a `Product` are prefixed by the name of the part.
+    """
+    by_part: dict[str, set[str]] = {}
+    for key, features in dims.items():
+        part, _, role = key.rpartition("_")
+        if features or role not in _OF_FEATURES:
+            by_part.setdefault(part, set()).add(role)
+    own = by_part.pop("", set())
+    return any(family <= own for family in _OTHERS) or any(
+        family <= roles for roles in by_part.values() for family in (*_OTHERS, *_GAUSSIAN)
+    )
 
 
 def gaussian_draws(
-    idata: xr.DataTree, name: str, features: tuple[int, ...] | None, num_samples: int
+    idata: xr.DataTree,
+    name: str,
+    features: tuple[int, ...] | None,
+    num_samples: int,
+    spread: str,
 ) -> GaussianDraws:
     """Read weights and parameters of at most `num_samples` evenly spaced draws.
 
     Parameters
     ----------
     idata : DataTree
-        As returned by `pm.sample`; the mixture must be Gaussian, see `is_gaussian`.
+        As returned by `pm.sample`.
     name : str
         Name of the mixture.
     features : tuple of int, or None
         Indices of the features to keep; None for a mixture of scalars.
     num_samples : int
         Largest number of draws to read, over all chains.
+    spread : str
+        Result of `gaussian_spread`.
 
     Returns
     -------
@@ -81,7 +168,6 @@ def gaussian_draws(
         If no draw records a weight.
     """
     drawn = group_of(idata, "posterior")
-    spread = "cov" if f"{name}_cov" in drawn else "sigma"
     weights = _read(drawn[f"{name}_weights"], num_samples, ())
     refuse_weights(weights, name)
     is_occupied = weights > 0
@@ -112,7 +198,7 @@ def _read(values: xr.DataArray, num_samples: int, keep: tuple[int, ...]) -> np.n
     return np.asarray(read.transpose("sample", ...).values, dtype=np.float64)
 
 
-def refuse_shapes(drawn: xr.Dataset, name: str, shape: tuple[int, ...]) -> None:
+def refuse_shapes(drawn: xr.Dataset, name: str, shape: tuple[int, ...], spread: str) -> None:
     """Refuse Gaussians of other features than those of the values they describe.
 
     Parameters
@@ -123,6 +209,8 @@ def refuse_shapes(drawn: xr.Dataset, name: str, shape: tuple[int, ...]) -> None:
         Name of the mixture.
     shape : tuple of int
         () for values that are single numbers, or (D,).
+    spread : str
+        Result of `gaussian_spread`.
 
     Raises
     ------
@@ -131,9 +219,9 @@ def refuse_shapes(drawn: xr.Dataset, name: str, shape: tuple[int, ...]) -> None:
     """
     kept = (kept_rows(drawn, name),)
     allowed = {"mu": {shape}, "cov": {shape * 2}, "sigma": {shape, ()}}
-    for key, shapes in allowed.items():
-        found = drawn[f"{name}_{key}"].shape[2:] if f"{name}_{key}" in drawn else None
-        if found is not None and found not in {kept + of for of in shapes}:
+    for key in ("mu", spread):
+        found = drawn[f"{name}_{key}"].shape[2:]
+        if found not in {kept + of for of in allowed[key]}:
             raise ValueError(
                 f"{name}_{key} has shape {found} in each draw of idata, which does not suit values "
                 f"of shape {shape}; give the trace as pm.sample returned it."
