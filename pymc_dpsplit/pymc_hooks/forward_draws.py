@@ -17,6 +17,7 @@ from pytensor.graph.basic import Apply, Variable
 from pytensor.graph.traversal import ancestors
 
 from pymc_dpsplit.variables import MixtureRows, is_owned
+from pymc_dpsplit.variables.lookup import rows_by_mixture
 from pymc_dpsplit.variables.rows import drawn_without_labels
 
 # Parts on which rows do not depend; the labels are another one, unless the rows are latent.
@@ -59,9 +60,9 @@ def of_whole_mixtures(sample: Callable[..., Any]) -> Callable[..., Any]:
         if not isinstance(of, Model) or not any(map(is_owned, of.free_RVs)):
             return sample(trace, model, **kwargs)
         found = _read(trace, of, kwargs.get("var_names"), kwargs.get("sample_vars"))
-        new = []
+        new, rows_of = [], rows_by_mixture(of)
         for node, parts in _measures(of):
-            rows = _rows_of(node, of)
+            rows = rows_of.get(node.op.target)
             _refuse_parts(node.op.target, parts, rows, found)
             if rows is not None and "labels" in parts and _are_new(rows, parts, found, of):
                 new.append(node.op.target)
@@ -98,13 +99,6 @@ def _measures(model: Model) -> Iterator[tuple[Apply, dict[str, Variable]]]:
         if hasattr(node.op, "roles"):
             roles = zip(node.op.roles, node.outputs[1:], strict=True)
             yield node, {role: rv for role, rv in roles if rv in model.free_RVs}
-
-
-def _rows_of(node: Apply, model: Model) -> Any:
-    """Return the variable of the rows of a measure, or None."""
-    others = (rv for rv in model.basic_RVs if rv.owner is not None and not is_owned(rv))
-    target = node.op.target
-    return next((rv for rv in others if getattr(rv.owner.op, "target", None) == target), None)
 
 
 def _refuse_parts(target: str, parts: Mapping[str, Any], rows: Any, found: _Draws) -> None:

@@ -24,6 +24,7 @@ from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import ancestors
 
 from pymc_dpsplit.variables import DataRead, find_mixtures, is_owned, refuse_initial_values
+from pymc_dpsplit.variables.lookup import rows_by_mixture
 
 # Steps that compile the density with all variables as inputs.
 _OF_ALL_INPUTS = (BinaryGibbsMetropolis, BinaryMetropolis, CategoricalGibbsMetropolis)
@@ -77,6 +78,8 @@ def _holding_others(
     Steps for binary and categorical variables compile the density with all variables as inputs, of
     which those of a mixture then sum the labels out; but its step has drawn parameters given them.
     """
+    if selected.keys().isdisjoint(_OF_ALL_INPUTS):
+        return selected
     above = _above_mixtures(model)
     kept: dict[type[Any], list[Any]] = {}
     for method, values in selected.items():
@@ -94,8 +97,7 @@ def _above_mixtures(model: Model) -> set[Variable]:
 
 def _refuse_without_rows(model: Model) -> None:
     """Refuse mixtures whose rows are no variable of the model; else PyMC asks for a gradient."""
-    ops = [rv.owner.op for rv in model.basic_RVs if rv.owner is not None and not is_owned(rv)]
-    with_rows = {getattr(op, "target", None) for op in ops}
+    with_rows = rows_by_mixture(model)
     left = [rv for rv in model.free_RVs if is_owned(rv) and rv.owner.op.target not in with_rows]
     if left:
         mixtures = _names(left)

@@ -33,6 +33,24 @@ def graphs_read(mixture: MixtureVariables, model: Model) -> list[Any]:
     return [*mixture.read_from, *likelihood, *values]
 
 
+def shared_data(graphs: Iterable[Variable | None]) -> list[Any]:
+    """Return the shared variables with data on which graphs depend.
+
+    Parameters
+    ----------
+    graphs : iterable of TensorVariable or None
+        None is left out.
+
+    Returns
+    -------
+    list of SharedVariable
+    """
+    roots = graph_inputs([graph for graph in graphs if graph is not None])
+    # Generators of random numbers have no dtype.
+    shared = [of for of in roots if isinstance(of, SharedVariable) and hasattr(of.type, "dtype")]
+    return list(dict.fromkeys(shared))
+
+
 class DataRead:
     """Values of shared variables at the time a step was made.
 
@@ -45,13 +63,8 @@ class DataRead:
     """
 
     def __init__(self, name: str, graphs: Iterable[Variable | None]) -> None:
-        roots = graph_inputs([graph for graph in graphs if graph is not None])
-        # Generators of random numbers have no dtype.
-        shared = [
-            of for of in roots if isinstance(of, SharedVariable) and hasattr(of.type, "dtype")
-        ]
         self._name = name
-        self._read = [(of, of.get_value(borrow=True)) for of in dict.fromkeys(shared)]
+        self._read = [(of, of.get_value(borrow=True)) for of in shared_data(graphs)]
 
     def refuse_changed(self) -> None:
         """Refuse data that were replaced by others.

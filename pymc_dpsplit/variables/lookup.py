@@ -320,6 +320,22 @@ def is_owned(variable: Any, step_name: str | None = None) -> bool:
     return isinstance(op, OwnedByStep) and step_name in (None, op.step_name)
 
 
+def rows_by_mixture(model: Model) -> dict[str, Any]:
+    """Return the variables of rows in a model, also of mixtures of which other variables are not.
+
+    Parameters
+    ----------
+    model : pymc.Model
+
+    Returns
+    -------
+    dict
+        Name of mixture to TensorVariable.
+    """
+    others = (rv for rv in model.basic_RVs if rv.owner is not None and not is_owned(rv))
+    return {rv.owner.op.target: rv for rv in others if hasattr(rv.owner.op, "target")}
+
+
 def find_mixtures(model: Model) -> dict[str, MixtureVariables]:
     """Find the mixtures whose observations and variables are all in a model.
 

@@ -40,12 +40,12 @@ from pymc_dpsplit.posterior.trace.gaussian_density import (
     refuse_shapes,
 )
 from pymc_dpsplit.posterior.trace.groups import choose_mixture, group_of
-from pymc_dpsplit.posterior.trace.hierarchical import hierarchical_in
+from pymc_dpsplit.posterior.trace.hierarchical import declared_mixture
 from pymc_dpsplit.posterior.trace.log_density import log_density_by_model
 from pymc_dpsplit.posterior.trace.places import spread_places
 from pymc_dpsplit.posterior.trace.rows_in_groups import trace_of_group
 from pymc_dpsplit.posterior.trace.values import PlottedValues, plotted_values
-from pymc_dpsplit.variables import MixtureVariables, find_mixtures
+from pymc_dpsplit.variables import MixtureVariables
 
 _LINE_POINTS = 500
 _PLANE_POINTS = 100  # along each axis
@@ -200,9 +200,7 @@ def values_of(shown: PlottedValues, keep: tuple[int, ...] | None) -> np.ndarray:
 
 
 def _mixture_of(name: str, model: Model | None) -> MixtureVariables:
-    mixture = None if model is None else find_mixtures(model).get(name)
-    grouped = None if model is None else hierarchical_in(model, name)
-    mixture = mixture if grouped is None else grouped.as_mixture
+    mixture = None if model is None else declared_mixture(model, name)
     if mixture is None:
         raise ValueError(
             f"mixture {name} is not of Gaussians, as far as its trace tells, so that its density "

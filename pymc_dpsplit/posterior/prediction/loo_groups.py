@@ -17,7 +17,7 @@ from pymc_dpsplit.posterior.prediction.left_out_groups import left_out_groups
 from pymc_dpsplit.posterior.prediction.loo import over_observations, smoothed
 from pymc_dpsplit.posterior.prediction.row_masses import log_density_left_out
 from pymc_dpsplit.posterior.trace.draws import MixtureDraw, draws_of, recorded_posterior
-from pymc_dpsplit.posterior.trace.hierarchical import hierarchical_in
+from pymc_dpsplit.posterior.trace.hierarchical import declared_mixture, hierarchical_in
 from pymc_dpsplit.posterior.trace.labels import mixture_in, model_given, refuse_other_data
 from pymc_dpsplit.posterior.trace.members import recorded_labels
 from pymc_dpsplit.posterior.trace.places import all_places, spread_within_chains
@@ -26,7 +26,7 @@ from pymc_dpsplit.posterior.trace.replaced_data import (
     refuse_replaced,
 )
 from pymc_dpsplit.posterior.trace.rows_in_groups import rows_in_groups
-from pymc_dpsplit.variables import MixtureVariables, find_mixtures, row_likelihood
+from pymc_dpsplit.variables import MixtureVariables, row_likelihood
 from pymc_dpsplit.variables.likelihood import RowLikelihood
 from pymc_dpsplit.variables.log_density import log_masses
 from pymc_dpsplit.variables.ownership import dependents_of
@@ -184,16 +184,15 @@ def integrated_likelihood(
     out = np.empty(values.shape)
     places = all_places(posterior)
     draws = draws_of(posterior, mixture, model, places)
-    rows = _likelihoods_at(posterior, model, mixture, likelihoods, places)
-    is_informed = np.zeros(len(low), bool)
-    for place, draw, likelihood in zip(places, draws, rows, strict=True):
+    likelihood, points = _row_likelihood(posterior, model, mixture, likelihoods, places)
+    for place, draw, point in zip(places, draws, points, strict=True):
+        likelihood.hold(point)
         if grouped is None:
             density = _density(draw, labels[place], mixture)
         else:
             density = _density_in_groups(draw, labels[place], float(alphas[place]), grouped)
         out[place] = log_integral(_integrand(density, likelihood), low, high)
-        is_informed = likelihood.is_informed(len(low))
-    return over_observations(out, posterior, mixture, model)[..., is_informed]
+    return over_observations(out, posterior, mixture, model)[..., likelihood.is_informed(len(low))]
 
 
 def _likelihoods_of(mixture: MixtureVariables, model: Model) -> list[Any]:
@@ -220,18 +219,18 @@ def _likelihoods_of(mixture: MixtureVariables, model: Model) -> list[Any]:
     return observed
 
 
-def _likelihoods_at(
+def _row_likelihood(
     posterior: xr.Dataset,
     model: Model,
     mixture: MixtureVariables,
     likelihoods: list[Any],
     places: list[tuple[int, ...]],
-) -> Iterator[RowLikelihood]:
-    """Yield the likelihood of the values, the other variables as in each draw."""
+) -> tuple[RowLikelihood, Iterator[dict[str, np.ndarray]]]:
+    """Return the likelihood of the values, and the other variables in each draw."""
     plain = remove_value_transforms(model)
     point = plain.initial_point()
-    grouped = hierarchical_in(plain, mixture.name)
-    found = find_mixtures(plain)[mixture.name] if grouped is None else grouped.as_mixture
+    found = declared_mixture(plain, mixture.name)
+    assert found is not None
     of_plain = [plain[of.name] for of in likelihoods]
     likelihood = row_likelihood(found, plain, point, of_plain)
     if likelihood is None:
@@ -247,9 +246,8 @@ def _likelihoods_at(
     drawn = {
         key: posterior[key].transpose("chain", "draw", ...).to_numpy() for key in likelihood.inputs
     }
-    for place in places:
-        likelihood.hold(point | {key: of[place] for key, of in drawn.items()})
-        yield likelihood
+    points = (point | {key: of[place] for key, of in drawn.items()} for place in places)
+    return likelihood, points
 
 
 def _integrand(density: OfValues, likelihood: RowLikelihood) -> OfValues:

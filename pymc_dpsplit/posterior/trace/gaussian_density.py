@@ -11,16 +11,14 @@ import xarray as xr
 from pymc.model import Model
 from scipy.special import logsumexp
 
-from pymc_dpsplit.components.component_family import ComponentFamily
 from pymc_dpsplit.components.diag_normal import DiagNormal
 from pymc_dpsplit.components.mv_normal.family import MvNormal
 from pymc_dpsplit.components.spherical_normal import SphericalNormal
 from pymc_dpsplit.posterior.trace.declared import kept_rows
 from pymc_dpsplit.posterior.trace.groups import find_group, group_of
-from pymc_dpsplit.posterior.trace.hierarchical import hierarchical_in
+from pymc_dpsplit.posterior.trace.hierarchical import declared_mixture
 from pymc_dpsplit.posterior.trace.places import spread_draws
 from pymc_dpsplit.posterior.trace.recorded import refuse_dims, refuse_weights
-from pymc_dpsplit.variables import find_mixtures
 
 # Sets of all parameters of a family.  A mean alone, beside a known spread, is left out: every
 # Gaussian family has one.
@@ -68,22 +66,17 @@ def gaussian_spread(idata: xr.DataTree, name: str, model: Model | None = None) -
         ``"sigma"`` or ``"cov"``; None if the clusters are of another family, or may be.
     """
     drawn = group_of(idata, "posterior")
-    component = None if model is None else _component_in(model, name)
-    if component is None:
+    mixture = None if model is None else declared_mixture(model, name)
+    if mixture is None:
         # A `Component` of another distribution may have parameters of the same names.
         stats = find_group(idata, "sample_stats")
         flag = None if stats is None else stats.get(f"{name}_is_conjugate")
         return None if flag is not None and not flag.any() else _spread_told(drawn, name)
+    component = mixture.component
     if not isinstance(component, DiagNormal | SphericalNormal | MvNormal):
         return None
     spread = "cov" if "cov" in component.parameters else "sigma"
     return spread if all(f"{name}_{of}" in drawn for of in ("mu", spread)) else None
-
-
-def _component_in(model: Model, name: str) -> ComponentFamily | None:
-    mixture = find_mixtures(model).get(name)
-    grouped = hierarchical_in(model, name) if mixture is None else None
-    return getattr(mixture or grouped, "component", None)
 
 
 def _spread_told(drawn: xr.Dataset, name: str) -> str | None:

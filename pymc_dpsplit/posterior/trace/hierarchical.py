@@ -5,7 +5,7 @@ from pymc.model import Model
 
 from pymc_dpsplit.hierarchical_model.lookup import HierarchicalVariables, find_hierarchical
 from pymc_dpsplit.posterior.trace.draws import MixtureDraw
-from pymc_dpsplit.variables import find_mixtures
+from pymc_dpsplit.variables import MixtureVariables, find_mixtures
 
 
 def hierarchical_in(model: Model, var_name: str | None) -> HierarchicalVariables | None:
@@ -26,6 +26,23 @@ def hierarchical_in(model: Model, var_name: str | None) -> HierarchicalVariables
     if var_name is None and len(found) == 1 and not find_mixtures(model):
         return next(iter(found.values()))
     return None if var_name is None else found.get(var_name)
+
+
+def declared_mixture(model: Model, name: str) -> MixtureVariables | None:
+    """Return a mixture of a model by name, of a hierarchical one that of a new group.
+
+    Parameters
+    ----------
+    model : pymc.Model
+    name : str
+
+    Returns
+    -------
+    MixtureVariables or None
+        None if the name is that of no mixture.
+    """
+    grouped = hierarchical_in(model, name)
+    return find_mixtures(model).get(name) if grouped is None else grouped.as_mixture
 
 
 def draw_of_group(draw: MixtureDraw, labels: np.ndarray, alpha: float) -> MixtureDraw:

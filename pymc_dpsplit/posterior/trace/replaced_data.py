@@ -8,10 +8,10 @@ import xarray as xr
 from pymc.model import Model
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Variable
-from pytensor.graph.traversal import graph_inputs
 
 from pymc_dpsplit.data.blocks import blocks_of
 from pymc_dpsplit.posterior.trace.groups import find_group
+from pymc_dpsplit.variables.data_read import shared_data
 from pymc_dpsplit.variables.observed import values_of
 
 
@@ -28,7 +28,7 @@ def refuse_other_values(idata: xr.DataTree | xr.Dataset, model: Model) -> None:
     ValueError
     """
     refuse_other_observations(idata, model, model.observed_RVs)
-    _refuse(idata, "constant_data", {str(of.name): of for of in model.data_vars if _is_data(of)})
+    refuse_replaced(idata, [of for of in model.data_vars if isinstance(of, SharedVariable)])
 
 
 def refuse_other_observations(
@@ -63,13 +63,7 @@ def refuse_replaced(idata: xr.DataTree | xr.Dataset, graphs: Iterable[Variable |
     ------
     ValueError
     """
-    roots = graph_inputs([graph for graph in graphs if graph is not None])
-    _refuse(idata, "constant_data", {str(of.name): of for of in roots if _is_data(of)})
-
-
-def _is_data(variable: Variable) -> bool:
-    # Generators of random numbers have no dtype.
-    return isinstance(variable, SharedVariable) and hasattr(variable.type, "dtype")
+    _refuse(idata, "constant_data", {str(of.name): of for of in shared_data(graphs)})
 
 
 def _refuse(idata: xr.DataTree | xr.Dataset, group: str, variables: Mapping[str, Any]) -> None:
