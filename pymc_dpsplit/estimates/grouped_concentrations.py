@@ -11,7 +11,7 @@ from pymc_dpsplit.estimates.climbing import mode_on_grid
 from pymc_dpsplit.hierarchical.seatings import Seatings
 from pymc_dpsplit.hierarchical_model.lookup import HierarchicalVariables
 from pymc_dpsplit.moves.franchise import factor_of_alpha, log_rising
-from pymc_dpsplit.variables.ownership import dependents_of
+from pymc_dpsplit.variables.dependence import dependents_of
 from pymc_dpsplit.variables.scalar_priors import priors_to_move
 
 Point = Mapping[str, np.ndarray]

@@ -39,8 +39,8 @@ from pymc_dpsplit.moves.start import draw_n_start
 from pymc_dpsplit.moves.target import Target
 from pymc_dpsplit.variables.data_read import DataRead, graphs_read
 from pymc_dpsplit.variables.declared_models import one_step_each, owner_of, owners_of
+from pymc_dpsplit.variables.dependence import dependents_of
 from pymc_dpsplit.variables.lookup import is_owned, model_of_context
-from pymc_dpsplit.variables.ownership import dependents_of
 from pymc_dpsplit.variables.scalar_priors import move_scalars, priors_to_move
 from pymc_dpsplit.variables.step_registration import knowing_steps as knowing_steps
 from pymc_dpsplit.variables.step_registration import register_step, steps_last

@@ -9,15 +9,14 @@ import numpy as np
 from pymc.model import Model
 from pymc.pytensorf import compile as compile_function
 from pytensor.graph.basic import Variable
-from pytensor.graph.traversal import ancestors
 
 from pymc_dpsplit.moves.partition_law import PartitionLaw
 from pymc_dpsplit.moves.strength import StrengthPrior, fixed_strength
 from pymc_dpsplit.variables.density_by_address import DensityByAddress, density_by_address
+from pymc_dpsplit.variables.dependence import dependents_of, variables_above, variables_read
 from pymc_dpsplit.variables.fixed_values import FixedValues
 from pymc_dpsplit.variables.lookup import MixtureVariables, find_mixtures
 from pymc_dpsplit.variables.n_components import on_log_scale, whole_part
-from pymc_dpsplit.variables.ownership import dependents_of
 
 # As many clusters as any start has, see `moves.start`.
 _MOST_STARTED = 50
@@ -64,7 +63,7 @@ class ConcentrationPrior:
         discount, strength = model.replace_rvs_by_values([*law])
         log_prior = model.logp(vars=[root, *others])
         self.is_count = not value.type.dtype.startswith("float")
-        self.moves_discount = root in _above([law[0]], model)
+        self.moves_discount = root in variables_read([law[0]], model)
         self.value_name, self._in_point, self._dtype = str(value.name), value, value.type.dtype
         self._fixed = FixedValues(model, [value], point)
         self._outputs: list[Any] = [log_prior, discount, strength]
@@ -195,7 +194,7 @@ def concentration_prior(
     if mixture.n_components is not None:
         return _prior(mixture, model, mixture.n_components, point)
     roots = _roots(mixture, model)
-    every = _above(mixture.law, model).intersection(model.free_RVs)
+    every = variables_above(mixture.law, model).intersection(model.free_RVs)
     if len(roots) != 1 or every != {*roots}:
         return None
     return _prior(mixture, model, roots[0], point)
@@ -227,7 +226,8 @@ def concentrations_to_move(
     for name, before in find_mixtures(model).items():
         if name == mixture.name:
             break
-        taken |= _above([*before.law, *before.hyperparameters.values(), before.data], model)
+        graphs = *before.law, *before.hyperparameters.values(), before.data
+        taken |= variables_read(graphs, model)
     roots = [root for root in _roots(mixture, model) if root not in taken]
     return [_prior(mixture, model, root, point) for root in roots]
 
@@ -246,10 +246,10 @@ def _roots(mixture: MixtureVariables, model: Model) -> list[Variable]:
 
     The first one is the number of components, if that is a variable.
     """
-    elsewhere = _above([*mixture.hyperparameters.values(), mixture.data], model)
+    elsewhere = variables_read([*mixture.hyperparameters.values(), mixture.data], model)
     found: list[Variable] = [of for of in (mixture.n_components,) if of is not None]
     for number in (mixture.strength, mixture.discount):
-        above = _above([number], model) - set(mixture.owned)
+        above = variables_above([number], model) - set(mixture.owned)
         roots = [rv for rv in model.free_RVs if rv in above]
         if len(roots) != 1 or roots[0].ndim or not roots[0].dtype.startswith("float"):
             continue
@@ -260,10 +260,4 @@ def _roots(mixture: MixtureVariables, model: Model) -> list[Variable]:
 
 def roots_of(graph: Variable, model: Model) -> set[Any]:
     """Return the free variables of a model on which a graph depends directly."""
-    return _above([graph], model).intersection(model.free_RVs)
-
-
-def _above(outputs: Sequence[Variable], model: Model) -> set[Variable]:
-    """Return the random variables on which graphs depend directly."""
-    variables: Any = model.basic_RVs
-    return set(ancestors(outputs, blockers=variables))
+    return variables_above([graph], model).intersection(model.free_RVs)

@@ -10,8 +10,8 @@ from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import graph_inputs
 from scipy.sparse import issparse
 
+from pymc_dpsplit.variables.dependence import dependents_of
 from pymc_dpsplit.variables.lookup import MixtureVariables
-from pymc_dpsplit.variables.ownership import dependents_of
 
 
 def graphs_read(mixture: MixtureVariables, model: Model) -> list[Any]:

@@ -11,12 +11,11 @@ import numpy as np
 from pymc.model import Model
 from pymc.pytensorf import compile as compile_function
 from pytensor.graph.basic import Variable
-from pytensor.graph.traversal import ancestors
 
 from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
+from pymc_dpsplit.variables.dependence import dependents_of, variables_above, variables_read
 from pymc_dpsplit.variables.fixed_values import FixedValues
 from pymc_dpsplit.variables.lookup import MixtureVariables, find_mixtures
-from pymc_dpsplit.variables.ownership import dependents_of
 
 # Shifts with which the likelihood is compared, and the largest difference in units of its size.
 _SHIFTS = (0.5, -1.3)
@@ -97,15 +96,14 @@ def intercepts_of(
     if mixture.rv not in model.free_RVs or isinstance(mixture.component, NonconjugateFamily):
         return []
     mixtures = find_mixtures(model).values()
-    rvs: Any = model.basic_RVs
     inputs = [graph for one in mixtures for graph in (*one.law, *one.hyperparameters.values())]
     inputs += [one.data for one in mixtures if one.rv is not mixture.rv]
-    above = set(ancestors(inputs, blockers=rvs))
+    above = variables_read(inputs, model)
     owned = {rv for one in mixtures for rv in (*one.owned, one.rv)}
     if mixture.rv in above:
         return []
     terms: Any = dependents_of(mixture.rv, model)
-    beside = set(ancestors([var for term in terms for var in term.owner.inputs], blockers=rvs))
+    beside = variables_above([var for term in terms for var in term.owner.inputs], model)
     n_features = mixture.n_features if point[mixture.name].ndim > 1 else None
     candidates = [
         rv

@@ -26,11 +26,11 @@ from pytensor.tensor.shape import Reshape, Shape, Shape_i, SpecifyShape
 from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor
 from pytensor.tensor.symbolic import TensorSymbolicOp
 
+from pymc_dpsplit.variables.dependence import dependents_of
 from pymc_dpsplit.variables.dims import without_dims
 from pymc_dpsplit.variables.fixed_values import FixedValues
 from pymc_dpsplit.variables.lookup import MixtureVariables
 from pymc_dpsplit.variables.owned_terms import ConditionalTerm
-from pymc_dpsplit.variables.ownership import dependents_of
 
 # Codes of elements that depend on no row, and on several rows.
 _NO_ROW, _SEVERAL = -1, -2
@@ -140,7 +140,8 @@ def row_likelihood(
     value = model.rvs_to_values[mixture.rv]
     if likelihoods is None:
         likelihoods = dependents_of(mixture.rv, model)
-    terms = model.logp(vars=likelihoods, sum=False, jacobian=False) if likelihoods else []
+    # A row may bound a variable, and then enters the Jacobian of its transform.
+    terms = model.logp(vars=likelihoods, sum=False) if likelihoods else []
     rows = np.arange(len(point[str(value.name)]))
     own = np.broadcast_to(rows.reshape(-1, *[1] * (value.ndim - 1)), point[str(value.name)].shape)
     owners = _owners_of(_inlined(terms), value, own, model, point)

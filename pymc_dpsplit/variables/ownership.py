@@ -6,9 +6,9 @@ import numpy as np
 from pymc.logprob.transforms import LogTransform
 from pymc.model import Model
 from pytensor.graph.basic import Variable
-from pytensor.graph.traversal import ancestors
 
 from pymc_dpsplit.components.arguments import shown
+from pymc_dpsplit.variables.dependence import dependents_of, variables_above
 from pymc_dpsplit.variables.lookup import MixtureVariables, find_mixtures
 
 
@@ -63,25 +63,6 @@ def mixtures_of(vars: Any, model: Model) -> list[MixtureVariables]:
     return chosen
 
 
-def dependents_of(rv: Variable, model: Model) -> list[Variable]:
-    """Return the variables and potentials of a model whose density depends on a variable.
-
-    Parameters
-    ----------
-    rv : TensorVariable
-    model : pymc.Model
-
-    Returns
-    -------
-    list of TensorVariable
-    """
-    # In the density of a term other variables are values, so their ancestors do not count.
-    variables: Any = model.basic_RVs
-    inputs = {other: other.owner.inputs for other in variables if other is not rv}
-    inputs |= {potential: [potential] for potential in model.potentials}
-    return [term for term, above in inputs.items() if rv in ancestors(above, blockers=variables)]
-
-
 def _refuse_transforms(mixture: MixtureVariables, model: Model) -> None:
     """Refuse transforms of variables that the step does not support."""
     for role, rv in mixture.measure.items():
@@ -112,7 +93,7 @@ def refuse_dependents(mixture: MixtureVariables, model: Model) -> None:
     for rv in mixture.owned:
         dependents = [term for term in dependents_of(rv, model) if term not in mixture.owned]
         # The observations of the mixture depend on the measure, but their mean must not.
-        if mean is None or rv not in ancestors([mean], blockers=model.basic_RVs):
+        if mean is None or rv not in variables_above([mean], model):
             dependents = [term for term in dependents if term is not mixture.rv]
         if dependents:
             raise ValueError(

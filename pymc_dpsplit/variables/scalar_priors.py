@@ -10,6 +10,7 @@ from pytensor.graph.basic import Variable
 
 from pymc_dpsplit.moves.slice import slice_draw
 from pymc_dpsplit.variables.concentration import ConcentrationPrior, roots_of
+from pymc_dpsplit.variables.dependence import variables_read
 
 Point = dict[str, np.ndarray]
 
@@ -41,10 +42,11 @@ def priors_to_move(
         Name to `ConcentrationPrior`, without those of other concentrations.
     """
     roots = {key: roots_of(graph, model) for key, graph in concentrations.items()}
-    taken: set[Any] = set().union(*(roots_of(graph, model) for graph in elsewhere))
+    taken = variables_read(elsewhere, model)
+    read = {key: variables_read([graph], model) for key, graph in concentrations.items()}
     priors = {}
     for key, graph in concentrations.items():
-        others = taken.union(*(of for other, of in roots.items() if other != key))
+        others = taken.union(*(of for other, of in read.items() if other != key))
         if len(roots[key]) != 1 or roots[key] & others:
             continue
         (root,) = roots[key]

@@ -27,9 +27,9 @@ from pymc_dpsplit.posterior.trace.replaced_data import (
 )
 from pymc_dpsplit.posterior.trace.rows_in_groups import rows_in_groups
 from pymc_dpsplit.variables import MixtureVariables, row_likelihood
+from pymc_dpsplit.variables.dependence import dependents_of
 from pymc_dpsplit.variables.likelihood import RowLikelihood
 from pymc_dpsplit.variables.log_density import log_masses
-from pymc_dpsplit.variables.ownership import dependents_of
 
 # From values (B, N), a column for each group, to logarithms (B, N).
 OfValues = Callable[[np.ndarray], np.ndarray]
