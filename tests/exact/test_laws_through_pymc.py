@@ -19,6 +19,7 @@ from scipy.special import logsumexp
 
 import pymc_dpsplit as dps
 from pymc_dpsplit.moves.partition_law import PartitionLaw, log_number_factor, log_probability
+from pymc_dpsplit.variables.concentration import ConcentrationPrior
 from pymc_dpsplit.variables.law import LawTerms, law_terms
 from tests.support.families import component_of, dataset_of, twin_of
 from tests.support.partition_laws import LogPrior, assigned, seated
@@ -302,3 +303,37 @@ def test_labels_redrawn_from_the_trace_have_the_same_law(name: str) -> None:
     exact = exact_joint(name, "Normal").sum(axis=(0, 1)) @ (every[:, :1] == every[:, 1:])
     assert mean_test(together.astype(float), exact, exact * (1.0 - exact)) > LEVEL
     assert (draws_of(idata, "x_n_clusters") >= 1).all()
+
+
+# --- a prior of the number of components that depends on gamma ----------------------------
+
+
+def dependent_prior_p_value() -> float:
+    """P-value of the partition, of the number of components and of gamma."""
+    case = CASES["MFM, gamma too"]
+    numbers, gammas = case.first[1].nodes, case.second[1].nodes
+    log_prior = stats.poisson(3.0 * gammas).logpmf(numbers[:, None] - 1)
+    joint = exact_joint("MFM, gamma too", "Normal")
+    joint = joint * np.exp(log_prior - case.first[1].log_weights[:, None])[..., None]
+    with pm.Model():
+        gamma = pm.Gamma("gamma", 2.0, 1.0)
+        prior = 1 + pm.Poisson.dist(3.0 * gamma)
+        mixture_of_finite(prior, gamma, component_of("Normal", 1), observed=rows_of("Normal")[:, 0])
+        idata = run(2500)
+    return joint_test(idata, case, joint / joint.sum())
+
+
+@pytest.mark.slow
+def test_prior_of_components_that_depends_on_gamma_is_exact() -> None:
+    assert dependent_prior_p_value() > LEVEL
+
+
+@pytest.mark.slow
+@pytest.mark.control
+def test_gamma_without_the_prior_of_components_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    def without(mixture: Any, model: Any, root: Any, point: Any) -> ConcentrationPrior:
+        own = {*mixture.owned, mixture.rv}
+        return ConcentrationPrior(mixture.law, own, model, root, point, for_kernels=True)
+
+    monkeypatch.setattr("pymc_dpsplit.variables.concentration._prior", without)
+    assert dependent_prior_p_value() < LEVEL

@@ -9,7 +9,9 @@ from scipy import stats
 
 import pymc_dpsplit as dps
 from pymc_dpsplit.moves.partition_law import dirichlet_process
+from pymc_dpsplit.variables import likelihood
 from pymc_dpsplit.variables.conditioning import PointEvaluator
+from pymc_dpsplit.variables.owned_terms import ConditionalTerm
 from tests.reference import families as naive
 from tests.support.datasets import DATASETS
 from tests.support.quadrature import (
@@ -18,6 +20,7 @@ from tests.support.quadrature import (
     block_average,
     fixed,
     grid_of,
+    moments,
     noisy_table,
     posterior,
     shared_posterior,
@@ -138,3 +141,39 @@ def test_mixture_that_sees_twice_the_alpha_is_caught(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(PointEvaluator, "read", broken)
     assert shared_alpha_p_value() < LEVEL
+
+
+def row_as_hyperparameter_p_value(**options: Any) -> float:
+    """P-value of two mixtures, of which one has a latent row of the other as its mean."""
+    grid = grid_of(stats.norm(0.0, np.hypot(1.0, 0.5)))
+    exact = posterior(tables(X, FIRST, grid), grid.log_weights, fixed(1.2))
+    with pm.Model():
+        # Nothing else depends on the rows, which are together with probability 1 / (1 + alpha).
+        b = dps.DPMixture("b", 1.0, dps.NormalKnownSigma(0.0, 1.0, 0.5), shape=2)
+        dps.DPMixture("x", 1.2, dps.Normal(**{**FIRST, "mu0": b[0]}), observed=X)
+        idata = run(2000, **options)
+    first = draws_of(idata, "b")[..., 0]
+    return combine(
+        labels_test(idata, "b", np.array([0.5, 0.5])),
+        labels_test(idata, "x", exact.partitions),
+        mean_test(np.stack([first, first**2], axis=-1), *moments(exact.nodes, grid.nodes)),
+    )
+
+
+@pytest.mark.parametrize("exchanges", [0, 10])
+def test_latent_row_as_a_hyperparameter_of_another_mixture_is_exact(exchanges: int) -> None:
+    assert row_as_hyperparameter_p_value(exchanges=exchanges) > LEVEL
+
+
+@pytest.mark.control
+def test_rows_without_the_mixture_above_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a term with two forms, that given the labels decides which rows it reads."""
+    owners_after = likelihood._owners_after
+
+    def one_form(node: Any, owners: Any, *rest: Any) -> np.ndarray:
+        found = owners_after(node, owners, *rest)
+        is_term = isinstance(node.op, ConditionalTerm)
+        return owners.get(node.inputs[1], np.full_like(found, -1)) if is_term else found
+
+    monkeypatch.setattr(likelihood, "_owners_after", one_form)
+    assert row_as_hyperparameter_p_value() < LEVEL

@@ -301,6 +301,17 @@ def test_values_in_the_mean_of_another_mixture():
     assert predicted(model, idata)["x"].shape[2:] == (2 * N_GROUPS,)
 
 
+@pytest.mark.slow
+def test_deterministic_of_an_intercept():
+    with pm.Model(coords={"group": GROUPS}) as model:
+        b0 = pm.Normal("b0")
+        pm.Deterministic("shifted", b0 + 1.0)
+        b = dps.DPMixture("b", 1.0, SCALARS, dims="group")
+        pm.Normal("y", b0 + b[INDEX], 1.0, observed=Y)
+    posterior = sampled(model)["posterior"]
+    np.testing.assert_allclose(posterior["shifted"], posterior["b0"] + 1.0)
+
+
 # --- arguments of pm.sample ---------------------------------------------------------------
 
 
