@@ -48,6 +48,11 @@ _TABLE: tuple[tuple[str, str, tuple[str, ...]], ...] = (
         "sample_posterior_predictive",
         ("pymc.sampling.forward", "pymc.sampling", "pymc"),
     ),
+    (
+        "pymc_hooks.forward_draws:after_present_rows",
+        "sample_prior_predictive",
+        ("pymc.sampling.forward", "pymc.sampling", "pymc"),
+    ),
 )
 
 

@@ -1,4 +1,4 @@
-"""Posterior draws of mixtures: the parts of a measure together, and labels for their own rows.
+"""Forward draws of mixtures: the parts of a measure together, and labels for their own rows.
 
 `pm.sample_posterior_predictive` takes each variable from the trace or draws it.  The parts of a
 measure, which are the number of clusters, their weights and parameters, are one draw: a part drawn
@@ -7,6 +7,9 @@ beside others of the trace has another number of clusters, so this is refused.
 Rows of a latent mixture are drawn given their labels in the trace.  Where the coordinates of the
 model are not those of the trace, rows are new, and the labels would be those of other rows: new
 rows are drawn from the measure.
+
+The prior of a measure depends on the number of rows.  `pm.sample_prior_predictive` draws it for the
+rows that the data have then, which `pm.set_data` may have replaced.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -18,6 +21,7 @@ from pytensor.graph.traversal import ancestors
 
 from pymc_dpsplit.variables import MixtureRows, is_owned
 from pymc_dpsplit.variables.lookup import rows_by_mixture
+from pymc_dpsplit.variables.measure import RandomMeasure, measured_after
 from pymc_dpsplit.variables.rows import drawn_without_labels
 
 # Parts on which rows do not depend; the labels are another one, unless the rows are latent.
@@ -70,6 +74,31 @@ def of_whole_mixtures(sample: Callable[..., Any]) -> Callable[..., Any]:
             return sample(trace, model, **kwargs)
 
     return sampling
+
+
+def after_present_rows(sample: Callable[..., Any]) -> Callable[..., Any]:
+    """Make `pm.sample_prior_predictive` draw measures after as many rows as the data now have."""
+
+    def sampling(draws: int = 500, model: Any = None, *args: Any, **kwargs: Any) -> Any:
+        of = Model.get_context(error_if_none=False) if model is None else model
+        n_obs = _numbers_of_rows(of) if isinstance(of, Model) else {}
+        with measured_after(n_obs):
+            return sample(draws, model, *args, **kwargs)
+
+    return sampling
+
+
+def _numbers_of_rows(model: Model) -> dict[str, int]:
+    """Return the number of rows of each mixture of which `pm.set_data` may have changed it."""
+    rows_of, found = rows_by_mixture(model), {}
+    for node, _ in _measures(model):
+        rows = rows_of.get(node.op.target)
+        if not isinstance(node.op, RandomMeasure) or node.op.labelled or rows is None:
+            continue
+        op, n_rows = rows.owner.op, rows.owner.inputs[1]
+        if isinstance(op, MixtureRows) and op.shared is None:
+            found[node.op.target] = int(n_rows.eval())
+    return found
 
 
 def _read(trace: Any, model: Model, var_names: Any, sample_vars: Any) -> _Draws:

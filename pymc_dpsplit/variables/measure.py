@@ -4,8 +4,11 @@ The op has several outputs, each a free variable of the model.  Outputs are draw
 joint density, so a component family need not factorise its base measure into conditionals.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, override
 
 import numpy as np
@@ -122,6 +125,26 @@ def pad_rows(values: np.ndarray, shape: tuple[int, ...], fill: float) -> np.ndar
     n_kept = min(values.shape[0], shape[0])
     padded[:n_kept] = values[:n_kept]
     return padded
+
+
+# Numbers of observations that replace those of a declaration, by the name of the mixture.
+_N_OBS: ContextVar[Mapping[str, int]] = ContextVar("_N_OBS", default=MappingProxyType({}))
+
+
+@contextmanager
+def measured_after(n_obs: Mapping[str, int]) -> Iterator[None]:
+    """Draw measures after other numbers of observations than those of their declaration.
+
+    Parameters
+    ----------
+    n_obs : mapping
+        Name of a mixture, in which labels are not variables, to its number of observations.
+    """
+    token = _N_OBS.set(n_obs)
+    try:
+        yield
+    finally:
+        _N_OBS.reset(token)
 
 
 class RandomMeasure(OwnedByStep, ObjectModeOp, RNGConsumerOp, MeasurableOp):
@@ -255,16 +278,17 @@ class RandomMeasure(OwnedByStep, ObjectModeOp, RNGConsumerOp, MeasurableOp):
         self, rng: np.random.Generator, law: PartitionLaw
     ) -> tuple[np.ndarray, np.ndarray, float]:
         """Draw the labels (N,), the weights (K,) in decreasing order, and the remainder."""
+        n_obs = _N_OBS.get().get(self.target, self.n_obs)
         # Without a discount the remainder is independent of the partition, and drawn first.
-        new_weight = draw_new_weight(rng, law, self.n_obs, 0) if law.discount == 0.0 else 0.0
+        new_weight = draw_new_weight(rng, law, n_obs, 0) if law.discount == 0.0 else 0.0
         if law.discount == 0.0 and not self.labelled:
-            sizes = draw_block_sizes(rng, law.strength, self.n_obs)
+            sizes = draw_block_sizes(rng, law.strength, n_obs)
             weights = np.sort(draw_occupied_weights(rng, law, sizes, new_weight))[::-1]
             return np.empty(0, np.int64), weights, new_weight
-        seats = draw_partition(rng, law, self.n_obs)
+        seats = draw_partition(rng, law, n_obs)
         sizes = np.bincount(seats)
         if law.discount != 0.0:
-            new_weight = draw_new_weight(rng, law, self.n_obs, len(sizes))
+            new_weight = draw_new_weight(rng, law, n_obs, len(sizes))
         weights = draw_occupied_weights(rng, law, sizes, new_weight)
         if not self.labelled:
             return np.empty(0, np.int64), np.sort(weights)[::-1], new_weight

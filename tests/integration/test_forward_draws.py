@@ -6,6 +6,7 @@ import pytest
 import xarray as xr
 
 import pymc_dpsplit as dps
+from pymc_dpsplit.pymc_hooks import forward_draws
 
 GROUPS, OTHERS = list("abcdef"), list("uvwxyz")
 LABELS = np.repeat([0, 1], 3)
@@ -130,6 +131,36 @@ def test_new_rows_in_groups_are_refused():
     model = declared(OTHERS, hierarchical=True)
     assert_refused(model, drawn, r"b is drawn given the labels in the trace, .* of g than the mod")
     assert (abs(means(declared(hierarchical=True), drawn)) > 2.5).all()
+
+
+# --- prior of a measure after other data ---------------------------------------------------
+
+
+def z_of_prior_n_clusters(n_rows):
+    """Standard score of the mean number of clusters, after data of other rows were set."""
+    alpha, n_draws = 3.0, 400
+    with pm.Model():
+        data = pm.Data("data", np.arange(6.0))
+        dps.DPMixture("x", alpha, SCALARS, observed=data)
+        pm.set_data({"data": np.arange(float(n_rows))})
+        drawn = pm.sample_prior_predictive(n_draws, random_seed=1)
+    assert drawn["prior_predictive"]["x"].shape == (1, n_draws, n_rows)
+    # Row i opens a cluster with probability alpha / (alpha + i), whatever the others do.
+    opens = alpha / (alpha + np.arange(n_rows))
+    error = drawn["prior"]["x_n_clusters"].to_numpy().mean() - opens.sum()
+    return error / np.sqrt((opens * (1.0 - opens)).sum() / n_draws)
+
+
+@pytest.mark.parametrize("n_rows", [3, 60])
+def test_prior_is_that_of_the_rows_that_were_set(n_rows):
+    assert abs(z_of_prior_n_clusters(n_rows)) < 4.42  # level 1e-5
+
+
+@pytest.mark.control
+@pytest.mark.parametrize("n_rows", [3, 60])
+def test_prior_of_the_rows_that_were_declared_is_caught(n_rows, monkeypatch):
+    monkeypatch.setattr(forward_draws, "_numbers_of_rows", lambda model: {})
+    assert abs(z_of_prior_n_clusters(n_rows)) > 4.42
 
 
 # --- parts of a measure -------------------------------------------------------------------
