@@ -15,7 +15,8 @@ from pymc_dpsplit.moves.strength import StrengthPrior, fixed_strength
 from pymc_dpsplit.variables.density_by_address import DensityByAddress, density_by_address
 from pymc_dpsplit.variables.dependence import dependents_of, variables_above, variables_read
 from pymc_dpsplit.variables.fixed_values import FixedValues
-from pymc_dpsplit.variables.lookup import MixtureVariables, find_mixtures
+from pymc_dpsplit.variables.lookup import MixtureVariables, find_mixtures, is_owned
+from pymc_dpsplit.variables.measure import RandomMeasure
 from pymc_dpsplit.variables.n_components import on_log_scale, whole_part
 
 # As many clusters as any start has, see `moves.start`.
@@ -205,8 +206,9 @@ def concentrations_to_move(
 ) -> list[ConcentrationPrior]:
     """Return the priors of the variables behind the law that the step of this mixture moves.
 
-    If several mixtures depend on one variable, the step of the first one moves it.  If a later step
-    moved it, the statistics of earlier mixtures would be out of date, see `step_order`.
+    If several mixtures depend on one variable, the step of the first one moves it, and one that
+    other steps own comes before.  If a later step moved it, the statistics of earlier mixtures
+    would be out of date, see `step_order`.
 
     Parameters
     ----------
@@ -222,7 +224,9 @@ def concentrations_to_move(
         variables that other step methods alone can move, because the mixture depends on them in
         another way, or an earlier mixture depends on them.
     """
-    taken: set[Variable] = set()
+    own_step = RandomMeasure.step_name
+    others = [rv for rv in model.free_RVs if is_owned(rv) and not is_owned(rv, own_step)]
+    taken = variables_read([graph for rv in others for graph in rv.owner.inputs], model)
     for name, before in find_mixtures(model).items():
         if name == mixture.name:
             break

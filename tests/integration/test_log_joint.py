@@ -114,6 +114,21 @@ def test_mixtures_that_share_alpha() -> None:
     )
 
 
+@pytest.mark.slow
+def test_alpha_shared_with_rows_in_groups() -> None:
+    with pm.Model():
+        alpha = pm.Gamma("alpha", 2.0, 1.0)
+        dps.DPMixture("x", alpha, dps.Normal(**HYPERPARAMETERS, b0=0.8), observed=Y)
+        groups = np.repeat([0, 1], 4)
+        dps.HDPMixture("h", alpha, 1.0, dps.Poisson(2.0, 1.0), groups=groups, observed=[[1.0]] * 8)
+        idata = sampled()
+    posterior = idata["posterior"]
+    np.testing.assert_array_equal(idata["sample_stats"]["h_alpha"], posterior["alpha"])
+    assert len(np.unique(posterior["alpha"])) > 20
+    twin = naive.Normal(**HYPERPARAMETERS, b0=0.8)
+    assert_recomputable(idata, "x", alpha_of, lambda _: twin, observed_rows)
+
+
 def test_missing_entries_of_the_same_draw() -> None:
     rows = np.column_stack([Y, Y[::-1] + 0.3])
     rows[[1, 4, 4], [0, 0, 1]] = np.nan
