@@ -6,6 +6,7 @@ import arviz as az
 import numpy as np
 import xarray as xr
 
+from pymc_dpsplit.moves.partition_law import PartitionLaw, dirichlet_process
 from tests.reference.franchise import states_of_groups
 from tests.support.families import twin_of
 from tests.support.partitions import enumerate_partitions, exact_posterior
@@ -27,9 +28,21 @@ def exact_trace(
     given, the number of clusters of which it records weights and parameters.
     """
     rng = np.random.default_rng(seed)
-    n_obs, twin = len(rows), twin_of(family, rows.shape[1])
-    law = exact_posterior(twin, rows, alpha)
-    chosen = enumerate_partitions(n_obs)[rng.choice(len(law), size=shape, p=law)]
+    law = exact_posterior(twin_of(family, rows.shape[1]), rows, alpha)
+    chosen = enumerate_partitions(len(rows))[rng.choice(len(law), size=shape, p=law)]
+    return trace_of_partitions(family, rows, chosen, dirichlet_process(alpha), rng, n_kept)
+
+
+def trace_of_partitions(
+    family: str,
+    rows: np.ndarray,
+    chosen: np.ndarray,
+    law: PartitionLaw,
+    rng: np.random.Generator,
+    n_kept: int | None = None,
+) -> xr.DataTree:
+    """A trace as that of `exact_trace`, of partitions (chain, draw, n) under a law."""
+    shape, n_obs, twin = chosen.shape[:2], len(rows), twin_of(family, rows.shape[1])
     found: dict[str, Any] = {
         "x_n_clusters": chosen.max(-1) + 1,
         "x_new_weight": np.empty(shape),
@@ -38,10 +51,12 @@ def exact_trace(
     for place in np.ndindex(*shape):
         labels = chosen[place]
         order = np.argsort(-np.bincount(labels), kind="stable")
-        sizes = np.bincount(labels)[order]
-        *weights, rest = rng.dirichlet([*sizes, alpha])
-        found["x_weights"][place][: len(order)] = weights
-        found["x_new_weight"][place] = rest
+        masses = np.bincount(labels)[order] - law.discount
+        left = law.strength + len(order) * law.discount
+        # No weight is left beside all components of a finite mixture.
+        drawn = rng.dirichlet([*masses, left] if left > 1e-9 else masses)
+        found["x_weights"][place][: len(order)] = drawn[: len(order)]
+        found["x_new_weight"][place] = drawn[len(order) :].sum()
         for row, k in enumerate(order):
             for key, value in twin.draw_parameters(rng, rows[labels == k], 1).items():
                 empty = np.full((*shape, n_obs, *value.shape[1:]), np.nan)

@@ -11,9 +11,12 @@ from pymc.model import Model
 from pymc_dpsplit.components.arguments import generator_of
 from pymc_dpsplit.data.blocks import column_centres
 from pymc_dpsplit.data.sparse_rows import Rows, SparseRows, as_array
+from pymc_dpsplit.moves.partition_law import PartitionLaw, opening_mass
 from pymc_dpsplit.moves.patterns import patterns_of
 from pymc_dpsplit.posterior.prediction.in_groups import densities_in_groups
 from pymc_dpsplit.posterior.prediction.row_masses import Group, log_density_left_out, masses_of
+from pymc_dpsplit.posterior.trace.atoms import Atoms
+from pymc_dpsplit.posterior.trace.completed_draws import Completion, with_recorded_labels
 from pymc_dpsplit.posterior.trace.draws import MixtureDraw, draws_of, recorded_posterior
 from pymc_dpsplit.posterior.trace.hierarchical import hierarchical_in
 from pymc_dpsplit.posterior.trace.labels import (
@@ -27,8 +30,10 @@ from pymc_dpsplit.posterior.trace.members import (
     with_labels,
 )
 from pymc_dpsplit.posterior.trace.places import all_places, spread_within_chains
+from pymc_dpsplit.posterior.trace.recorded import labels_of
 from pymc_dpsplit.posterior.trace.rows_in_groups import rows_in_groups
 from pymc_dpsplit.variables import MixtureVariables
+from pymc_dpsplit.variables.conditioning import Conditioning
 from pymc_dpsplit.variables.log_density import log_masses
 
 # arviz_stats has no type annotations.
@@ -85,6 +90,10 @@ def loo(
     -----
     For each draw the cost is that of a sweep over the data.  Importance sampling is smoothed by a
     Pareto distribution [2]_; a ``pareto_k`` above 0.7 says that it failed for an observation.
+
+    Labels that ``pm.sample(dpsplit={"keep_labels": True})`` recorded are not redrawn.  Weights and
+    parameters of conjugate families are then drawn anew given them, which is exact, also where a
+    large discount leaves too many atoms to redraw labels.
 
     References
     ----------
@@ -177,10 +186,13 @@ def left_out_likelihood(
             "leaves out those of one of its values at a time."
         )
     recorded = recorded_posterior(idata, mixture)
-    refuse_other_data(idata, mixture)
-    chosen = spread_within_chains(recorded, num_samples)
-    posterior = recorded.isel(draw=chosen)
     kept = recorded_labels(idata, mixture, model)
+    partitions = None if kept is not None else with_recorded_labels(recorded, idata, mixture)
+    unnumbered = None if partitions is None else labels_of(partitions, mixture.name)
+    refuse_other_data(idata, mixture, unnumbered)
+    chosen = spread_within_chains(recorded, num_samples)
+    posterior = (recorded if partitions is None else partitions).isel(draw=chosen)
+    given_labels = None if partitions is None else _MeasureGivenLabels(posterior, mixture)
     grouped = hierarchical_in(model, mixture.name)
     alphas = None if grouped is None else rows_in_groups(idata, mixture.name).alphas
     places = all_places(posterior)
@@ -190,6 +202,8 @@ def left_out_likelihood(
             is_missing = _is_missing(mixture, draw.rows)
             found = np.empty((posterior.sizes["chain"], len(chosen), len(is_missing)))
         own = None if kept is None else kept[place[0], chosen[place[1]]]
+        if given_labels is not None:
+            draw, own = given_labels.at(place, draw)
         if grouped is None or own is None or alphas is None:
             densities = _densities(draw, own, mixture, is_missing, rng)
         else:
@@ -199,6 +213,29 @@ def left_out_likelihood(
             found[place][where] = density
     whole = over_observations(found, posterior, mixture, model)
     return whole[..., ~is_missing.all(1)]
+
+
+class _MeasureGivenLabels:
+    """Draws the measure of every draw anew, given labels that are not numbered like its clusters.
+
+    Parameters
+    ----------
+    posterior : Dataset
+        From `with_recorded_labels`.
+    mixture : MixtureVariables
+    """
+
+    def __init__(self, posterior: xr.Dataset, mixture: MixtureVariables) -> None:
+        # Every draw has more than 0 clusters, and is completed.
+        self._completion = Completion(posterior, mixture, 0)
+        self._labels = labels_of(posterior, mixture.name).to_numpy()
+
+    def at(self, place: tuple[int, ...], draw: MixtureDraw) -> tuple[MixtureDraw, np.ndarray]:
+        """Return a draw with the new measure, and its labels, which are indices of its atoms."""
+        known = Conditioning(draw.law, draw.values, draw.rows)
+        recorded = Atoms(draw.weights, draw.remainder, draw.parameters)
+        measure = self._completion.completed(place, recorded, known)
+        return draw._replace(**measure._asdict()), self._labels[place]
 
 
 def over_observations(
@@ -244,8 +281,10 @@ def _densities(
     whole, centre = labelled._replace(remainder=1.0), column_centres(draw.rows)
     if mixture.items.shared is not None:
         law = whole.weights, whole.remainder, whole.parameters, whole.values
-        rows = groups[0][2]
-        masses = log_masses(mixture.items, rows, *law, centre, draw.law.strength, draw.law.discount)
+        # At strength 0 the remainder is a single atom.
+        masses = log_masses(mixture.items, groups[0][2], *law, centre, alpha=0.0)
+        if mixture.items.depends_on_law:
+            masses[-1] += _log_together_beside_others(mixture, draw.law, n_members, labels)
         known = masses, labelled.weights, n_members, unseen, labels
         sizes = mixture.items.shared.multiplicities
         yield np.arange(len(labels)), log_density_left_out(*known, sizes)
@@ -253,3 +292,17 @@ def _densities(
     for where, masses in masses_of(whole, mixture.component, groups, centre):
         known = masses, labelled.weights, n_members, unseen, labels[where]
         yield where, log_density_left_out(*known)
+
+
+def _log_together_beside_others(
+    mixture: MixtureVariables, law: PartitionLaw, n_members: np.ndarray, labels: np.ndarray
+) -> np.ndarray:
+    """Return the log probability (G,) that the rows of an item are one atom of what is unseen.
+
+    Unseen is what is beside the clusters of the other items, eq. (14.9) with their number.
+    """
+    shared: Any = mixture.items.shared
+    n_others = (n_members > 0).sum() - (n_members[labels] == 1)
+    strengths = np.array([opening_mass(law, number) for number in n_others])
+    found: np.ndarray = shared.log_together(strengths, law.discount)
+    return found
