@@ -1,5 +1,7 @@
 """Faults that beginners make end in a sentence that helps, and results print as plain numbers."""
 
+from typing import Any
+
 import arviz as az
 import numpy as np
 import pymc as pm
@@ -61,6 +63,37 @@ def test_labels_given_a_model_of_other_data_are_refused() -> None:
     for read in (dps.sample_labels, dps.diagnose):
         with pytest.raises(ValueError, match="observations of x have other values in idata than"):
             read(trace(), model=model_of([5.0, 7.0]))
+
+
+def test_other_data_of_a_small_scale_are_refused() -> None:
+    """A number is compared with itself, not with the largest one beside it."""
+    with pytest.raises(ValueError, match="observations of x have other values in idata than"):
+        dps.sample_labels(trace_of([5.0, 1e-5]), model=model_of([5.0, 3e-5]))
+    stored = np.array([5.0, 1e-5], np.float32)
+    dps.sample_labels(trace_of(stored), model=model_of([5.0, 1e-5]))
+
+
+def trace_of(observed: Any) -> xr.DataTree:
+    found = trace()
+    found["observed_data"] = xr.Dataset({"x": ("x_dim_0", observed)})
+    return found
+
+
+def test_latent_rows_with_other_data_are_refused() -> None:
+    """Also where the trace has neither observations nor labels."""
+    found = trace()
+    del found["observed_data"]
+    found["constant_data"] = xr.Dataset({"mean": 0.0})
+    for mean, is_refused in ((0.0, False), (3.0, True)):
+        with pm.Model() as model:
+            base = dps.Normal(pm.Data("mean", mean), 0.1, 2.0, 1.0)
+            x = dps.DPMixture("x", 1.0, base, shape=2)
+            pm.Normal("y", x, 1.0, observed=[0.0, 1.0])
+        if is_refused:
+            with pytest.raises(ValueError, match="mean has other values in idata than in the"):
+                dps.diagnose(found, model=model)
+        else:
+            dps.diagnose(found, model=model)
 
 
 def test_smaller_clusters_look_like_no_other() -> None:

@@ -7,7 +7,7 @@ import xarray as xr
 from pymc.model import Model
 
 from pymc_dpsplit.components.arguments import generator_of
-from pymc_dpsplit.data.blocks import blocks_of, column_centres
+from pymc_dpsplit.data.blocks import column_centres
 from pymc_dpsplit.hierarchical_model.lookup import find_hierarchical
 from pymc_dpsplit.moves.partition_law import PartitionLaw
 from pymc_dpsplit.moves.sweep.density import log_density_alone
@@ -23,7 +23,7 @@ from pymc_dpsplit.posterior.trace.groups import (
 )
 from pymc_dpsplit.posterior.trace.hierarchical import hierarchical_in
 from pymc_dpsplit.posterior.trace.places import all_places
-from pymc_dpsplit.posterior.trace.replaced_data import refuse_replaced
+from pymc_dpsplit.posterior.trace.replaced_data import refuse_replaced, values_differ
 from pymc_dpsplit.sampler import moves_of
 from pymc_dpsplit.topic_model.lookup import find_topic_models
 from pymc_dpsplit.variables import MixtureVariables, find_mixtures
@@ -240,6 +240,7 @@ def refuse_other_data(
     n_found = None if values is None else number_of_items(idata, mixture.name, len(values))
     n_found = n_found if labels is None else labels.shape[-1]
     if n_found is None:
+        refuse_replaced(idata, mixture.read_from)
         return
     # Labels that are variables keep the declared number of rows when the data change.
     node: Any = mixture.rv.owner
@@ -287,16 +288,11 @@ def _differ(recorded: np.ndarray, mixture: MixtureVariables) -> bool:
     varying = set(mixture.rv.owner.op.extras) - {"covariates"}
     is_plain = not varying and mixture.unobserved is None
     known = values_of(mixture.data) if is_plain else None
-    if not isinstance(known, np.ndarray) or recorded.dtype.kind not in "fiub":
+    if not isinstance(known, np.ndarray):
         return False
     if known.size != recorded.size:
         return True
-    recorded = recorded.reshape(known.shape)
-    # A trace may be stored with fewer digits.
-    return not all(
-        np.allclose(recorded[block], known[block], atol=1e-5 * float(np.abs(known[block]).max()))
-        for block in blocks_of(known.shape)
-    )
+    return values_differ(recorded.reshape(known.shape), known)
 
 
 def redraw(

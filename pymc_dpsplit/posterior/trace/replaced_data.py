@@ -14,6 +14,9 @@ from pymc_dpsplit.posterior.trace.groups import find_group
 from pymc_dpsplit.variables.data_read import shared_data
 from pymc_dpsplit.variables.observed import values_of
 
+# Differences that are those of stored digits, relative to a number and to the largest one.
+_DIGITS, _SMALL = 1e-5, 1e-8
+
 
 def refuse_other_values(idata: xr.DataTree | xr.Dataset, model: Model) -> None:
     """Refuse a trace of which a variable was observed, or data were given, with other values.
@@ -73,20 +76,37 @@ def _refuse(idata: xr.DataTree | xr.Dataset, group: str, variables: Mapping[str,
         known = values_of(variable)
         if recorded is None or name not in recorded or not isinstance(known, np.ndarray):
             continue
-        if _differ(recorded[name].to_numpy(), known):
+        if values_differ(recorded[name].to_numpy(), known):
             raise ValueError(
                 f"{name} has other values in idata than in the model; give the model with the "
                 "data with which idata was sampled."
             )
 
 
-def _differ(recorded: np.ndarray, known: np.ndarray) -> bool:
+def values_differ(recorded: np.ndarray, known: np.ndarray) -> bool:
+    """Return whether an array of a trace has other values than that of a model.
+
+    A trace may be stored with fewer digits.
+
+    Parameters
+    ----------
+    recorded, known : ndarray
+        Arrays that are not of numbers are not compared, unless their shapes differ.
+
+    Returns
+    -------
+    bool
+    """
     if recorded.shape != known.shape:
         return True
     if recorded.dtype.kind not in "fiub" or known.dtype.kind not in "fiub":
         return False
-    # A trace may be stored with fewer digits.
-    return not all(
-        np.allclose(recorded[block], known[block], rtol=1e-5, equal_nan=True)
-        for block in blocks_of(known.shape)
-    )
+    # Scalars have no rows.
+    recorded, known = np.atleast_1d(recorded), np.atleast_1d(known)
+    return not all(_close(recorded[block], known[block]) for block in blocks_of(known.shape))
+
+
+def _close(recorded: np.ndarray, known: np.ndarray) -> bool:
+    largest = float(np.nanmax(np.abs(known), initial=0.0))
+    atol = _SMALL * largest if np.isfinite(largest) else 0.0
+    return np.allclose(recorded, known, rtol=_DIGITS, atol=atol, equal_nan=True)
