@@ -234,9 +234,9 @@ def _owners_after(
     if isinstance(node.op, Elemwise):
         return _combine([np.broadcast_to(owner, shape) for owner in dependent])
     if isinstance(node.op, ConditionalTerm):
-        # Which form applies depends on what else is an input of a function.
-        none = np.full(shape, _NO_ROW)
-        return _combine([owners.get(form, none) for form in node.inputs[:2]])
+        # The function has no other input than the rows, so the first form applies if they decide.
+        form = node.inputs[0 if any(var in owners for var in node.inputs[2:]) else 1]
+        return owners.get(form, np.full(shape, _NO_ROW))
     if isinstance(node.op, CheckAndRaise | SpecifyShape):
         # An assertion raises or returns its first input unchanged.
         return owners.get(node.inputs[0], np.full(shape, _NO_ROW))
