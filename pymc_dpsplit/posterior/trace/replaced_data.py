@@ -74,7 +74,8 @@ def _refuse(idata: xr.DataTree | xr.Dataset, group: str, variables: Mapping[str,
     recorded = find_group(idata, group) if variables else None
     for name, variable in variables.items():
         known = values_of(variable)
-        if recorded is None or name not in recorded or not isinstance(known, np.ndarray):
+        # A dimension has a coordinate of the name of its length.
+        if recorded is None or name not in recorded.data_vars or not isinstance(known, np.ndarray):
             continue
         if values_differ(recorded[name].to_numpy(), known):
             raise ValueError(
