@@ -112,6 +112,17 @@ def grouped_mixture(model: Model, var_name: str | None) -> HierarchicalVariables
     return grouped.get(var_name) if isinstance(var_name, str) else None
 
 
+def of_other_mixtures(model: Model, name: str) -> set[Any]:
+    """Return the variables and rows of mixtures other than the one of this name.
+
+    Their values at the initial point mean nothing: the steps choose where they start.
+    """
+    every: list[Any] = []
+    for find in (find_mixtures, find_hierarchical, find_topic_models):
+        every += [of for key, of in find(model).items() if key != name]
+    return {rv for of in every for rv in (*of.owned, of.rv)}
+
+
 def read_mixture(
     mixture: MixtureVariables,
     model: Model,

@@ -8,6 +8,7 @@ from pymc.model import Model
 from pymc.pytensorf import compile as compile_function
 
 from pymc_dpsplit.estimates.climbing import mode_on_grid
+from pymc_dpsplit.estimates.fixed_mixture import of_other_mixtures
 from pymc_dpsplit.hierarchical.seatings import Seatings
 from pymc_dpsplit.hierarchical_model.lookup import HierarchicalVariables
 from pymc_dpsplit.moves.franchise import factor_of_alpha, log_rising
@@ -23,6 +24,8 @@ _LARGEST = 1e12
 class GroupedConcentrations:
     """Alpha and gamma of a hierarchical mixture, as functions of a point of the model.
 
+    Terms of other mixtures with the same concentration are left out.
+
     Parameters
     ----------
     mixture : HierarchicalVariables
@@ -32,7 +35,8 @@ class GroupedConcentrations:
     """
 
     def __init__(self, mixture: HierarchicalVariables, model: Model, point: Point) -> None:
-        own, elsewhere = {*mixture.owned, mixture.rv}, mixture.hyperparameters.values()
+        own = {*mixture.owned, mixture.rv} | of_other_mixtures(model, mixture.name)
+        elsewhere = mixture.hyperparameters.values()
         start = dict(point)
         self._priors = priors_to_move(mixture.concentrations, own, model, start, elsewhere)
         self._inputs = [str(value.name) for value in model.value_vars]

@@ -15,6 +15,7 @@ from pymc_dpsplit.estimates.climbing import LawPrior, Summit, climb
 from pymc_dpsplit.estimates.fixed_mixture import (
     complete_mixture,
     grouped_mixture,
+    of_other_mixtures,
     read_mixture,
 )
 from pymc_dpsplit.estimates.grouped_map import find_grouped_map
@@ -26,6 +27,8 @@ from pymc_dpsplit.moves.collapsed.conditional_modes import plug_in_parameters
 from pymc_dpsplit.moves.partition import log_joint
 from pymc_dpsplit.moves.partition_law import joining_mass, total_mass
 from pymc_dpsplit.variables import MixtureVariables, concentration_prior, model_of_context
+from pymc_dpsplit.variables.concentration import ConcentrationPrior
+from pymc_dpsplit.variables.dependence import dependents_of
 
 
 def find_map(
@@ -55,8 +58,9 @@ def find_map(
     alpha : float or sequence of float, optional
         Concentration that replaces the model's; of several values, the one with the highest
         `log_joint` is returned.  By default the model's concentration is used: a number as it is,
-        a variable at its mode, jointly with the partition, as is a number of components.  It must
-        be left out for an `HDPMixture`.
+        a variable at its mode, jointly with the partition, as is a number of components.  Other
+        mixtures with the same variable are left out: the mode is not given their observations.
+        It must be left out for an `HDPMixture`.
     n_restarts : int
         Number of restarts.  The first starts from one cluster and visits the observations in
         order; the others have a random start and a random order.
@@ -65,7 +69,8 @@ def find_map(
     initvals : dict, optional
         Values of other variables, as in `pm.sample`.  Hyperparameters that are variables are
         fixed at these values, by default at PyMC's initial point, and so are an alpha and a
-        discount that depend on more than one variable.
+        discount that depend on more than one variable, and variables, other than those of
+        mixtures, that depend on alpha.
     random_seed : int or numpy.random.Generator, optional
 
     Returns
@@ -221,7 +226,7 @@ def _problem_of(
     seed = int(rng.integers(2**31))
     read = read_mixture(mixture, model, initvals, seed, "find_map")
     target, values, shift = read.target, read.values, read.shift
-    concentration = concentration_prior(mixture, model, read.point)
+    concentration = _prior_of_law(mixture, model, read.point)
     if concentration is None:
         return _Problem(mixture, values, shift, target)
     prior = concentration.given(read.point)
@@ -229,3 +234,18 @@ def _problem_of(
     if concentration.is_count:
         target = target._replace(law=prior(value)[1])
     return _Problem(mixture, values, shift, target, prior, value)
+
+
+def _prior_of_law(
+    mixture: MixtureVariables, model: Model, point: Mapping[str, np.ndarray]
+) -> ConcentrationPrior | None:
+    """Return `concentration_prior` without terms of other mixtures that have the same variable."""
+    found = concentration_prior(mixture, model, point)
+    if found is None:
+        return None
+    (root,) = (rv for rv in model.free_RVs if model.rvs_to_values[rv].name == found.value_name)
+    others = of_other_mixtures(model, mixture.name)
+    if others.isdisjoint(dependents_of(root, model)):
+        return found
+    own = {*mixture.owned, mixture.rv} | others
+    return ConcentrationPrior(mixture.law, own, model, root, point)
