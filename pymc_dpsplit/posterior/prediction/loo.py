@@ -16,7 +16,11 @@ from pymc_dpsplit.moves.patterns import patterns_of
 from pymc_dpsplit.posterior.prediction.in_groups import densities_in_groups
 from pymc_dpsplit.posterior.prediction.row_masses import Group, log_density_left_out, masses_of
 from pymc_dpsplit.posterior.trace.atoms import Atoms
-from pymc_dpsplit.posterior.trace.completed_draws import Completion, with_recorded_labels
+from pymc_dpsplit.posterior.trace.completed_draws import (
+    Completion,
+    labels_determine,
+    with_recorded_labels,
+)
 from pymc_dpsplit.posterior.trace.draws import MixtureDraw, draws_of, recorded_posterior
 from pymc_dpsplit.posterior.trace.hierarchical import hierarchical_in
 from pymc_dpsplit.posterior.trace.labels import (
@@ -271,7 +275,8 @@ def _densities(
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield indices (m,) and left-out log densities (m,) of blocks of the observations."""
     n_recorded = len(draw.weights)
-    labelled, labels = with_labels(draw, mixture, labels, rng)
+    remedy = 'sample with dpsplit={"keep_labels": True}' if labels_determine(mixture) else None
+    labelled, labels = with_labels(draw, mixture, labels, rng, remedy)
     labels = mixture.items.of_recorded(labels, "idata")
     n_members = np.bincount(labels, minlength=len(labelled.weights))
     # Atoms of the remainder that got observations are a part of it in `draw.remainder`.

@@ -85,6 +85,7 @@ def with_labels(
     mixture: MixtureVariables,
     labels: np.ndarray | None,
     rng: np.random.Generator,
+    remedy: str | None = None,
 ) -> tuple[MixtureDraw, np.ndarray]:
     """Return a draw and its labels, which are redrawn unless they are recorded.
 
@@ -98,6 +99,8 @@ def with_labels(
     labels : ndarray of int, shape (N,), or None
         From `recorded_labels`.
     rng : numpy.random.Generator
+    remedy : str, optional
+        What to do if labels need too many atoms; by default to declare a smaller discount.
 
     Returns
     -------
@@ -109,7 +112,7 @@ def with_labels(
     if labels is not None:
         return draw, labels
     # Labels that a trace keeps are not numbered like its clusters, and so are of no use here.
-    redrawn = redraw(draw, mixture, rng, f"declare {mixture.name} with a smaller one")
+    redrawn = redraw(draw, mixture, rng, remedy or f"declare {mixture.name} with a smaller one")
     used = np.unique(redrawn.labels)
     beyond = used[used >= len(draw.weights)]
     draw = _with_atoms(
