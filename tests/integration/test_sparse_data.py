@@ -125,7 +125,7 @@ def large(n_rows: int = 4000, n_columns: int = 50_000) -> Any:
 
 @pytest.mark.slow
 def test_no_array_of_large_data_is_made() -> None:
-    """Which would take 1.6 GB; statistics and parameters of some clusters are all there is."""
+    """Which would take 1.6 GB; statistics and parameters of the clusters are all there is."""
     tracemalloc.start()
     with pm.Model() as model:
         dps.DPMixture("x", 1.0, dps.Multinomial(0.01), observed=large())
@@ -138,7 +138,9 @@ def test_no_array_of_large_data_is_made() -> None:
         )
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        assert peak < 500e6
+        # Up to eight arrays of clusters by columns, of which there are 170 at the end of the run.
+        of_clusters = 8.0 * 50_000 * float(idata["posterior"]["x_n_clusters"].max())
+        assert peak < 60e6 + 8.0 * of_clusters < 1e9
         assert "x" not in idata["observed_data"]
         assert dps.sample_labels(idata, model=model).shape == (1, 3, 4000)
 

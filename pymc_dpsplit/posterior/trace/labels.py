@@ -115,7 +115,9 @@ def sample_labels(
     hierarchical = hierarchical_in(model, var_name)
     mixture = mixture_in(model, var_name) if hierarchical is None else hierarchical.as_mixture
     kept = find_labels(idata, mixture.name)
-    refuse_other_data(idata, mixture, kept)
+    # Labels that are variables are those of the rows that were sampled, whatever the data are now.
+    reads_data = kept is None or not mixture.is_labelled
+    refuse_other_data(idata, mixture, kept, reads_data)
     if kept is not None:
         return _as_labels(kept.to_numpy(), kept, mixture, model)
     if hierarchical is not None:
@@ -218,7 +220,10 @@ def _rows_in(model: Model, mixture: MixtureVariables) -> tuple[str, np.ndarray |
 
 
 def refuse_other_data(
-    idata: xr.DataTree | xr.Dataset, mixture: MixtureVariables, labels: xr.DataArray | None = None
+    idata: xr.DataTree | xr.Dataset,
+    mixture: MixtureVariables,
+    labels: xr.DataArray | None = None,
+    reads_data: bool = True,
 ) -> None:
     """Refuse a trace of other observations than the model has, in number or in value.
 
@@ -228,6 +233,8 @@ def refuse_other_data(
     mixture : MixtureVariables
     labels : DataArray of int, shape (chain, draw, N), optional
         Those that the trace records.
+    reads_data : bool
+        Whether ``pm.Data`` that were replaced are refused.
 
     Raises
     ------
@@ -239,8 +246,9 @@ def refuse_other_data(
     _refuse_other_groups(idata, mixture, values is not None)
     n_found = None if values is None else number_of_items(idata, mixture.name, len(values))
     n_found = n_found if labels is None else labels.shape[-1]
+    read_from = mixture.read_from if reads_data else ()
     if n_found is None:
-        refuse_replaced(idata, mixture.read_from)
+        refuse_replaced(idata, read_from)
         return
     # Labels that are variables keep the declared number of rows when the data change.
     node: Any = mixture.rv.owner
@@ -258,7 +266,7 @@ def refuse_other_data(
             f"the observations of {mixture.name} have other values in idata than in the model; "
             "give the model with the data with which idata was sampled."
         )
-    refuse_replaced(idata, mixture.read_from)
+    refuse_replaced(idata, read_from)
 
 
 def _refuse_other_groups(
