@@ -138,7 +138,7 @@ def test_loo_leaves_out_the_rows_of_a_label(
         one = drawn.isel(chain=place[0], draw=place[1])
         chosen[float(one["x_new_weight"])] = rng.integers(int(one["x_n_clusters"]), size=6)
 
-    def with_these(draw: Any, mixture: Any, labels: Any, rng: Any) -> Any:
+    def with_these(draw: Any, *_: Any) -> Any:
         return draw, chosen[draw.remainder][of_row]
 
     monkeypatch.setattr(loo_module, "with_labels", with_these)
