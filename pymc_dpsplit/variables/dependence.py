@@ -1,7 +1,8 @@
 """Which variables of a model change with another one while the values in a point stay.
 
 A point holds transformed values.  The value of ``u = pm.Uniform("u", 0, alpha)`` is its log odds
-between the bounds, so that u itself, and all that depends on it, moves with alpha.
+between the bounds, so that u itself, and all that depends on it, moves with alpha
+(docs/decisions/0082-what-moves-with-a-variable.md).
 """
 
 from collections.abc import Iterable
