@@ -27,8 +27,6 @@ from pymc_dpsplit.moves.collapsed.conditional_modes import plug_in_parameters
 from pymc_dpsplit.moves.partition import log_joint
 from pymc_dpsplit.moves.partition_law import joining_mass, total_mass
 from pymc_dpsplit.variables import MixtureVariables, concentration_prior, model_of_context
-from pymc_dpsplit.variables.concentration import ConcentrationPrior
-from pymc_dpsplit.variables.dependence import dependents_of
 
 
 def find_map(
@@ -226,7 +224,8 @@ def _problem_of(
     seed = int(rng.integers(2**31))
     read = read_mixture(mixture, model, initvals, seed, "find_map")
     target, values, shift = read.target, read.values, read.shift
-    concentration = _prior_of_law(mixture, model, read.point)
+    others = of_other_mixtures(model, mixture.name)
+    concentration = concentration_prior(mixture, model, read.point, others)
     if concentration is None:
         return _Problem(mixture, values, shift, target)
     prior = concentration.given(read.point)
@@ -234,18 +233,3 @@ def _problem_of(
     if concentration.is_count:
         target = target._replace(law=prior(value)[1])
     return _Problem(mixture, values, shift, target, prior, value)
-
-
-def _prior_of_law(
-    mixture: MixtureVariables, model: Model, point: Mapping[str, np.ndarray]
-) -> ConcentrationPrior | None:
-    """Return `concentration_prior` without terms of other mixtures that have the same variable."""
-    found = concentration_prior(mixture, model, point)
-    if found is None:
-        return None
-    (root,) = (rv for rv in model.free_RVs if model.rvs_to_values[rv].name == found.value_name)
-    others = of_other_mixtures(model, mixture.name)
-    if others.isdisjoint(dependents_of(root, model)):
-        return found
-    own = {*mixture.owned, mixture.rv} | others
-    return ConcentrationPrior(mixture.law, own, model, root, point)

@@ -1,7 +1,7 @@
 """Conditional priors of strength and discount of a mixture given the rest of the model."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -174,7 +174,10 @@ class ConcentrationPrior:
 
 
 def concentration_prior(
-    mixture: MixtureVariables, model: Model, point: Mapping[str, np.ndarray]
+    mixture: MixtureVariables,
+    model: Model,
+    point: Mapping[str, np.ndarray],
+    left_out: Iterable[Variable] = (),
 ) -> ConcentrationPrior | None:
     """Return the prior of the law, if it depends on a single scalar variable or is that of an MFM.
 
@@ -184,6 +187,8 @@ def concentration_prior(
     model : pymc.Model
     point : mapping
         Any point of the model.
+    left_out : iterable of TensorVariable
+        Variables of which the terms are left out.
 
     Returns
     -------
@@ -193,12 +198,12 @@ def concentration_prior(
         on the variable in another way.
     """
     if mixture.n_components is not None:
-        return _prior(mixture, model, mixture.n_components, point)
+        return _prior(mixture, model, mixture.n_components, point, left_out)
     roots = _roots(mixture, model)
     every = variables_above(mixture.law, model).intersection(model.free_RVs)
     if len(roots) != 1 or every != {*roots}:
         return None
-    return _prior(mixture, model, roots[0], point)
+    return _prior(mixture, model, roots[0], point, left_out)
 
 
 def concentrations_to_move(
@@ -237,11 +242,15 @@ def concentrations_to_move(
 
 
 def _prior(
-    mixture: MixtureVariables, model: Model, root: Variable, point: Mapping[str, np.ndarray]
+    mixture: MixtureVariables,
+    model: Model,
+    root: Variable,
+    point: Mapping[str, np.ndarray],
+    left_out: Iterable[Variable] = (),
 ) -> ConcentrationPrior:
     # The step knows the density of what it owns, but the number of components has a prior of its
     # own, which may depend on the root.
-    own = {*mixture.owned, mixture.rv} - {mixture.n_components}
+    own = {*mixture.owned, mixture.rv, *left_out} - {mixture.n_components}
     return ConcentrationPrior(mixture.law, own, model, root, point, for_kernels=True)
 
 

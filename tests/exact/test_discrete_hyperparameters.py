@@ -15,7 +15,7 @@ from tests.reference.families import Normal
 from tests.reference.franchise import log_likelihood_by_blocks, states_of_groups
 from tests.support.partitions import enumerate_partitions
 from tests.support.quadrature import fixed, posterior, table_of
-from tests.support.runs import labels_test, run, scalar_test
+from tests.support.runs import labels_test, run, run_in_groups, scalar_test
 from tests.support.statistics import LEVEL, combine
 
 pytestmark = pytest.mark.slow
@@ -65,20 +65,7 @@ def above_rows_in_groups() -> float:
         k = pm.Bernoulli("k", 0.5)
         component = dps.Normal(mu0=1.5 * k - 1.5, **GIVEN)
         dps.HDPMixture("x", 1.0, 1.0, component, groups=GROUPS, observed=ROWS)
-        return law_test(run_in_groups(), "x", law)
-
-
-def run_in_groups() -> Any:
-    return pm.sample(
-        3000,
-        tune=300,
-        chains=4,
-        cores=1,
-        random_seed=11,
-        progressbar=False,
-        compute_convergence_checks=False,
-        hdp={"keep_labels": True},
-    )
+        return law_test(run_in_groups(3000), "x", law)
 
 
 def log_normal(shift: float) -> Callable[[np.ndarray], float]:
@@ -99,7 +86,7 @@ def beside_latent_rows_in_groups() -> float:
         component = dps.NormalKnownSigma(0.0, SIGMA0, SIGMA)
         b = dps.HDPMixture("b", 1.0, 1.0, component, groups=GROUPS, shape=4)
         pm.Normal("y", b + k, NOISE, observed=ROWS)
-        return law_test(run_in_groups(), "b", law)
+        return law_test(run_in_groups(3000), "b", law)
 
 
 CASES = {

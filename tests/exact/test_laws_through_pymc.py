@@ -331,7 +331,7 @@ def test_prior_of_components_that_depends_on_gamma_is_exact() -> None:
 @pytest.mark.slow
 @pytest.mark.control
 def test_gamma_without_the_prior_of_components_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    def without(mixture: Any, model: Any, root: Any, point: Any) -> ConcentrationPrior:
+    def without(mixture: Any, model: Any, root: Any, point: Any, *_: Any) -> ConcentrationPrior:
         own = {*mixture.owned, mixture.rv}
         return ConcentrationPrior(mixture.law, own, model, root, point, for_kernels=True)
 

@@ -29,7 +29,7 @@ from tests.support.quadrature import (
     posterior,
     table_of,
 )
-from tests.support.runs import draws_of, labels_test, run, scalar_test
+from tests.support.runs import draws_of, labels_test, run, run_in_groups, scalar_test
 from tests.support.statistics import LEVEL, combine, mean_test
 
 pytestmark = pytest.mark.slow
@@ -119,20 +119,6 @@ def bound_in_groups(n_draws: int) -> float:
     return combine(
         labels_test(idata, "x", law.sum(axis=0)),
         scalar_test(idata, "alpha", law.sum(axis=1), alpha.nodes),
-    )
-
-
-def run_in_groups(n_draws: int) -> Any:
-    """Sample the hierarchical mixture of the context, labels kept."""
-    return pm.sample(
-        draws=n_draws,
-        tune=300,
-        hdp={"keep_labels": True},
-        chains=4,
-        cores=1,
-        progressbar=False,
-        compute_convergence_checks=False,
-        random_seed=11,
     )
 
 

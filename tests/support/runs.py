@@ -24,6 +24,11 @@ def run(n_draws: int = 1500, **options: Any) -> Any:
     return pm.sample(draws=n_draws, tune=300, dpsplit=options, **_SAMPLING)
 
 
+def run_in_groups(n_draws: int) -> Any:
+    """Sample the hierarchical mixtures of the context, labels kept."""
+    return pm.sample(draws=n_draws, tune=300, hdp={"keep_labels": True}, **_SAMPLING)
+
+
 def draws_of(idata: Any, name: str) -> np.ndarray:
     """Draws (chains, draws, ...) of a variable."""
     return idata["posterior"][name].to_numpy()
