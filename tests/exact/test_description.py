@@ -126,5 +126,6 @@ def test_draws_completed_from_other_labels_are_caught(monkeypatch: pytest.Monkey
         return xr.zeros_like(right(*arguments))
 
     monkeypatch.setattr(completed_draws, "labels_of", in_one_cluster)
+    monkeypatch.setattr(members, "labels_of", in_one_cluster)
     found, exact = describe(1).draws["mu"], exact_description()["mu"]
     assert mean_test(found.to_numpy(), exact) < LEVEL

@@ -128,10 +128,10 @@ def test_kept_labels_as_numbers_of_recorded_clusters_are_caught(
 ) -> None:
     labels = sampled("Pitman-Yor, heavy", True)[1]["sample_stats"]["x_labels"].to_numpy()
 
-    def as_recorded(self: Any, place: Any, draw: Any) -> Any:
+    def as_recorded(self: Any, place: Any, draw: Any, rng: Any) -> Any:
         return draw, labels[place]
 
-    monkeypatch.setattr(loo._MeasureGivenLabels, "at", as_recorded)
+    monkeypatch.setattr(loo.Members, "at", as_recorded)
     assert p_value("Pitman-Yor, heavy", True) < LEVEL
 
 

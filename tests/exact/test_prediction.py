@@ -16,11 +16,11 @@ from scipy.special import gammaln, logsumexp
 
 import pymc_dpsplit as dps
 from pymc_dpsplit.posterior.prediction import predict as predict_module
-from pymc_dpsplit.posterior.prediction.running_average import RunningAverage
 from pymc_dpsplit.posterior.trace import members
 from pymc_dpsplit.posterior.trace.draws import draws_of
 from tests.support.families import component_of, dataset_of, twin_of
 from tests.support.partitions import enumerate_partitions, exact_posterior, n_clusters_of
+from tests.support.predicted_parts import predicted_parts
 from tests.support.statistics import LEVEL, mean_test
 
 pytestmark = pytest.mark.slow
@@ -92,41 +92,13 @@ def sampled(family: str) -> tuple[pm.Model, xr.DataTree]:
     return model, idata
 
 
-class Recorded(RunningAverage):
-    """Keeps the parts of each draw, (rows, 2 + R), as `exact_parts` has them."""
-
-    def __init__(self, n_rows: int, n_reference: int) -> None:
-        super().__init__(n_rows, n_reference)
-        self.parts: dict[int, list[np.ndarray]] = {i: [] for i in range(n_rows)}
-
-    def add(
-        self, where: np.ndarray, log_mass: np.ndarray, n_recorded: int, shares: np.ndarray
-    ) -> None:
-        super().add(where, log_mass, n_recorded, shares)
-        mass = np.exp(log_mass)
-        total = mass[:n_recorded].sum(0) + mass[-1]
-        shared = mass[:-1].T @ shares
-        for j, i in enumerate(where):
-            self.parts[i].append(np.array([total[j], mass[-1, j], *shared[j]]))
-
-
 def parts_of_draws(
     family: str, model: pm.Model, idata: xr.DataTree, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[xr.Dataset, np.ndarray]:
     """The prediction, and the parts it averages: (row, chain, draw, 2 + R)."""
-    kept: list[Recorded] = []
-
-    def recorded(*arguments: Any) -> Recorded:
-        kept.append(Recorded(*arguments))
-        return kept[0]
-
-    monkeypatch.setattr(predict_module, "RunningAverage", recorded)
-    new = NEW[family][:, 0] if family == "Normal" else NEW[family]
     _, reference = rows_and_reference(family)
-    found = dps.predict(idata, new, model=model, partition=reference, random_seed=2)
-    shape = [idata["posterior"].sizes[dim] for dim in ("chain", "draw")]
-    every = [np.reshape(parts, (*shape, -1)) for parts in kept[0].parts.values()]
-    return found, np.array(every)
+    new = NEW[family][:, 0] if family == "Normal" else NEW[family]
+    return predicted_parts(idata, new, model, reference, monkeypatch)
 
 
 @pytest.mark.parametrize(

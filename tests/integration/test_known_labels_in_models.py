@@ -138,10 +138,10 @@ def test_loo_leaves_out_the_rows_of_a_label(
         one = drawn.isel(chain=place[0], draw=place[1])
         chosen[float(one["x_new_weight"])] = rng.integers(int(one["x_n_clusters"]), size=6)
 
-    def with_these(draw: Any, *_: Any) -> Any:
+    def with_these(self: Any, place: Any, draw: Any, rng: Any) -> Any:
         return draw, chosen[draw.remainder][of_row]
 
-    monkeypatch.setattr(loo_module, "with_labels", with_these)
+    monkeypatch.setattr(loo_module.Members, "at", with_these)
     cut = xr.DataTree.from_dict({"posterior": drawn})
     found = left_out_likelihood(cut, model, mixture, None, np.random.default_rng(1))
     n_alone = 0

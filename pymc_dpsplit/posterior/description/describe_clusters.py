@@ -24,9 +24,8 @@ from pymc_dpsplit.posterior.trace.labels import (
     refuse_other_data,
 )
 from pymc_dpsplit.posterior.trace.members import (
+    Members,
     mixture_of_either_kind,
-    recorded_labels,
-    with_labels,
 )
 from pymc_dpsplit.posterior.trace.places import spread_within_chains
 from pymc_dpsplit.variables import MixtureVariables
@@ -122,10 +121,10 @@ def describe_clusters(
     the draws corresponds to the reference cluster.  Neither kind is the posterior given the
     reference partition, whose intervals would be those of a partition that is known.
 
-    Labels of the trace are used if they are variables of the model or of rows in groups; otherwise
-    they are redrawn given the weights and parameters of the draw, which is exact, see
-    `sample_labels`.  Draws with more clusters than were recorded are completed given stored labels,
-    if the family is conjugate.  Memory: 8 bytes for each draw, reference cluster and entry of a
+    Labels of the trace are used if they are variables of the model or of rows in groups.  If the
+    trace keeps others, and the family is conjugate, weights and parameters are redrawn given these.
+    Otherwise labels are redrawn given the weights and parameters of the draw, see `sample_labels`.
+    All three are exact.  Memory: 8 bytes for each draw, reference cluster and entry of a
     parameter.
 
     References
@@ -168,10 +167,9 @@ def describe_clusters(
     dim, coord = observations_in(model, mixture)
     reference = reference_of(partition, dim, coord)
     refuse_other_data(idata, mixture)
-    kept = recorded_labels(idata, mixture, model)
-    kept = None if kept is None else kept[:, chosen]
+    members = Members(idata, recorded, mixture, model, chosen)
     form = parameters_of == _CLUSTER
-    drawn, membership = _quantities(posterior, mixture, model, reference, kept, form, rng)
+    drawn, membership = _quantities(posterior, mixture, model, reference, members, form, rng)
     cluster = f"{mixture.name}_reference_cluster"
     coords = {cluster: reference.names} | ({} if coord is None else {dim: coord})
     named = _named(drawn, as_declared(posterior, mixture, model), mixture, cluster)
@@ -190,7 +188,7 @@ def _quantities(
     mixture: MixtureVariables,
     model: Model,
     reference: Reference,
-    kept: np.ndarray | None,
+    members: Members,
     of_cluster: bool,
     rng: np.random.Generator,
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
@@ -203,7 +201,7 @@ def _quantities(
         refuse_other_length(
             reference, mixture.items.number_of_observations(draw.rows), mixture.name
         )
-        draw, labels = with_labels(draw, mixture, None if kept is None else kept[place], rng)
+        draw, labels = members.at(place, draw, rng)
         counts = counts_shared(labels, len(draw.weights), reference)
         membership += shares_of(counts)[labels]
         parameters = {_public(key, mixture.name): of for key, of in draw.parameters.items()}

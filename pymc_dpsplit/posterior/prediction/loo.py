@@ -15,12 +15,6 @@ from pymc_dpsplit.moves.partition_law import PartitionLaw, opening_mass
 from pymc_dpsplit.moves.patterns import patterns_of
 from pymc_dpsplit.posterior.prediction.in_groups import densities_in_groups
 from pymc_dpsplit.posterior.prediction.row_masses import Group, log_density_left_out, masses_of
-from pymc_dpsplit.posterior.trace.atoms import Atoms
-from pymc_dpsplit.posterior.trace.completed_draws import (
-    Completion,
-    labels_determine,
-    with_recorded_labels,
-)
 from pymc_dpsplit.posterior.trace.draws import MixtureDraw, draws_of, recorded_posterior
 from pymc_dpsplit.posterior.trace.hierarchical import hierarchical_in
 from pymc_dpsplit.posterior.trace.labels import (
@@ -28,16 +22,10 @@ from pymc_dpsplit.posterior.trace.labels import (
     model_given,
     refuse_other_data,
 )
-from pymc_dpsplit.posterior.trace.members import (
-    mixture_of_either_kind,
-    recorded_labels,
-    with_labels,
-)
+from pymc_dpsplit.posterior.trace.members import Members, mixture_of_either_kind
 from pymc_dpsplit.posterior.trace.places import all_places, spread_within_chains
-from pymc_dpsplit.posterior.trace.recorded import labels_of
 from pymc_dpsplit.posterior.trace.rows_in_groups import rows_in_groups
 from pymc_dpsplit.variables import MixtureVariables
-from pymc_dpsplit.variables.conditioning import Conditioning
 from pymc_dpsplit.variables.log_density import log_masses
 
 # arviz_stats has no type annotations.
@@ -190,13 +178,10 @@ def left_out_likelihood(
             "leaves out those of one of its values at a time."
         )
     recorded = recorded_posterior(idata, mixture)
-    kept = recorded_labels(idata, mixture, model)
-    partitions = None if kept is not None else with_recorded_labels(recorded, idata, mixture)
-    unnumbered = None if partitions is None else labels_of(partitions, mixture.name)
-    refuse_other_data(idata, mixture, unnumbered)
     chosen = spread_within_chains(recorded, num_samples)
-    posterior = (recorded if partitions is None else partitions).isel(draw=chosen)
-    given_labels = None if partitions is None else _MeasureGivenLabels(posterior, mixture)
+    posterior = recorded.isel(draw=chosen)
+    members = Members(idata, recorded, mixture, model, chosen)
+    refuse_other_data(idata, mixture, members.partitions)
     grouped = hierarchical_in(model, mixture.name)
     alphas = None if grouped is None else rows_in_groups(idata, mixture.name).alphas
     places = all_places(posterior)
@@ -205,41 +190,17 @@ def left_out_likelihood(
         if found is None:
             is_missing = _is_missing(mixture, draw.rows)
             found = np.empty((posterior.sizes["chain"], len(chosen), len(is_missing)))
-        own = None if kept is None else kept[place[0], chosen[place[1]]]
-        if given_labels is not None:
-            draw, own = given_labels.at(place, draw)
-        if grouped is None or own is None or alphas is None:
-            densities = _densities(draw, own, mixture, is_missing, rng)
+        n_recorded = len(draw.weights)
+        draw, labels = members.at(place, draw, rng)
+        if grouped is None or alphas is None:
+            densities = _densities(draw, labels, n_recorded, mixture, is_missing)
         else:
-            alpha = float(alphas[place[0], chosen[place[1]]])
-            densities = densities_in_groups(draw, own, alpha, grouped, _patterns(draw, is_missing))
+            alpha, patterns = float(alphas[place[0], chosen[place[1]]]), _patterns(draw, is_missing)
+            densities = densities_in_groups(draw, labels, alpha, grouped, patterns)
         for where, density in densities:
             found[place][where] = density
     whole = over_observations(found, posterior, mixture, model)
     return whole[..., ~is_missing.all(1)]
-
-
-class _MeasureGivenLabels:
-    """Draws the measure of every draw anew, given labels that are not numbered like its clusters.
-
-    Parameters
-    ----------
-    posterior : Dataset
-        From `with_recorded_labels`.
-    mixture : MixtureVariables
-    """
-
-    def __init__(self, posterior: xr.Dataset, mixture: MixtureVariables) -> None:
-        # Every draw has more than 0 clusters, and is completed.
-        self._completion = Completion(posterior, mixture, 0)
-        self._labels = labels_of(posterior, mixture.name).to_numpy()
-
-    def at(self, place: tuple[int, ...], draw: MixtureDraw) -> tuple[MixtureDraw, np.ndarray]:
-        """Return a draw with the new measure, and its labels, which are indices of its atoms."""
-        known = Conditioning(draw.law, draw.values, draw.rows)
-        recorded = Atoms(draw.weights, draw.remainder, draw.parameters)
-        measure = self._completion.completed(place, recorded, known)
-        return draw._replace(**measure._asdict()), self._labels[place]
 
 
 def over_observations(
@@ -268,34 +229,31 @@ def _patterns(draw: MixtureDraw, is_missing: np.ndarray) -> list[Group]:
 
 def _densities(
     draw: MixtureDraw,
-    labels: np.ndarray | None,
+    labels: np.ndarray,
+    n_recorded: int,
     mixture: MixtureVariables,
     is_missing: np.ndarray,
-    rng: np.random.Generator,
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield indices (m,) and left-out log densities (m,) of blocks of the observations."""
-    n_recorded = len(draw.weights)
-    remedy = 'sample with dpsplit={"keep_labels": True}' if labels_determine(mixture) else None
-    labelled, labels = with_labels(draw, mixture, labels, rng, remedy)
     labels = mixture.items.of_recorded(labels, "idata")
-    n_members = np.bincount(labels, minlength=len(labelled.weights))
+    n_members = np.bincount(labels, minlength=len(draw.weights))
     # Atoms of the remainder that got observations are a part of it in `draw.remainder`.
-    empty = labelled.weights[:n_recorded][n_members[:n_recorded] == 0].sum()
-    unseen = max(draw.remainder + empty - labelled.weights[n_recorded:].sum(), 0.0)
+    empty = draw.weights[:n_recorded][n_members[:n_recorded] == 0].sum()
+    unseen = max(draw.remainder + empty - draw.weights[n_recorded:].sum(), 0.0)
     groups = _patterns(draw, is_missing)
-    whole, centre = labelled._replace(remainder=1.0), column_centres(draw.rows)
+    whole, centre = draw._replace(remainder=1.0), column_centres(draw.rows)
     if mixture.items.shared is not None:
         law = whole.weights, whole.remainder, whole.parameters, whole.values
         # At strength 0 the remainder is a single atom.
         masses = log_masses(mixture.items, groups[0][2], *law, centre, alpha=0.0)
         if mixture.items.depends_on_law:
             masses[-1] += _log_together_beside_others(mixture, draw.law, n_members, labels)
-        known = masses, labelled.weights, n_members, unseen, labels
+        known = masses, draw.weights, n_members, unseen, labels
         sizes = mixture.items.shared.multiplicities
         yield np.arange(len(labels)), log_density_left_out(*known, sizes)
         return
     for where, masses in masses_of(whole, mixture.component, groups, centre):
-        known = masses, labelled.weights, n_members, unseen, labels[where]
+        known = masses, draw.weights, n_members, unseen, labels[where]
         yield where, log_density_left_out(*known)
 
 

@@ -32,7 +32,7 @@ from pymc_dpsplit.posterior.trace.labels import (
     observations_in,
     refuse_other_data,
 )
-from pymc_dpsplit.posterior.trace.members import recorded_labels, with_labels
+from pymc_dpsplit.posterior.trace.members import Members
 from pymc_dpsplit.posterior.trace.places import all_places, spread_places
 from pymc_dpsplit.posterior.trace.replaced_data import refuse_replaced
 from pymc_dpsplit.variables import MixtureVariables
@@ -92,7 +92,7 @@ def predict(
     num_samples : int, optional
         Largest number of draws to use, evenly spaced over all chains; by default all.
     random_seed : int or numpy.random.Generator, optional
-        Random seed for labels, which are redrawn if `partition` is given, and for responses.
+        Random seed for responses, and with `partition` for labels that are redrawn.
 
     Returns
     -------
@@ -178,8 +178,10 @@ def predict(
     )
     if reference is not None:
         refuse_other_data(idata, mixture)
-    kept = recorded_labels(idata, mixture) if reference is not None else None
     in_groups = None if labels_in_groups is None else labels_in_groups(len(rows.values))
+    members = None
+    if reference is not None and in_groups is None:
+        members = Members(idata, posterior, mixture)
     places = _places(posterior, num_samples)
     average = RunningAverage(len(rows.values), 0 if reference is None else len(reference.names))
     patterns = [
@@ -192,10 +194,9 @@ def predict(
         n_recorded = len(draw.weights)
         shares = np.zeros((n_recorded, 0))
         if reference is not None:
-            if in_groups is None:
-                labels = None if kept is None else kept[place]
-                draw, labels = with_labels(draw, mixture, labels, rng)
-            else:
+            if members is not None:
+                draw, labels = members.at(place, draw, rng)
+            elif in_groups is not None:
                 labels = in_groups.labels_at(place)
             shares = _shares_at(labels, draw, mixture, reference)
         known = rows.component, patterns, centre
