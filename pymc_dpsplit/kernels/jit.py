@@ -19,6 +19,7 @@ from numba.core import config
 
 from pymc_dpsplit.kernels.beside import start
 from pymc_dpsplit.kernels.cache import SourceCache, source_digest
+from pymc_dpsplit.kernels.interrupts import undisturbed
 from pymc_dpsplit.kernels.linking import CalledKernel, EntryKernel
 
 # numba reads the variable when it is imported.
@@ -100,7 +101,7 @@ class Kernel:
         return self.called._numba_type_
 
     def __call__(self, *arguments: Any) -> Any:
-        return self.entry(*arguments)
+        return undisturbed(self.entry, arguments)
 
     def kinds(self, arguments: Mapping[str, Any]) -> tuple[Any, ...]:
         """Types of the arguments, which are found by their names."""

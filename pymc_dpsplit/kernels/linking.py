@@ -23,6 +23,7 @@ from numba.core.typing.templates import make_concrete_template, signature
 
 from pymc_dpsplit.kernels.beside import wait_for
 from pymc_dpsplit.kernels.code_library import lazy_libraries
+from pymc_dpsplit.kernels.interrupts import disturbed
 
 # Number of instructions from which a kernel is called and not copied.  With a lower limit calls
 # cost more than they save; with a much higher one, kernels of a family compile twice as long.
@@ -80,7 +81,7 @@ class EntryKernel(CPUDispatcher):
 
     def compile(self, sig: Any) -> Any:
         """Load or compile the kernel for some types of arguments."""
-        with global_compiler_lock, lazy_libraries(self.targetctx.codegen()):
+        with disturbed(), global_compiler_lock, lazy_libraries(self.targetctx.codegen()):
             return super().compile(sig)
 
 
