@@ -6,7 +6,8 @@ convergence, and there may be thousands of such elements.  They are excluded.  T
 clusters and the weight of the remainder do not depend on the numbering and remain checked.
 
 The checks run once, in the main process, and PyMC prints their warnings.  This module therefore
-also adds the warning that draws had more clusters than rows to record them.
+also adds the warning that draws had more clusters than rows to record them, and that of
+`far_clusters`.
 """
 
 from collections.abc import Callable
@@ -16,6 +17,7 @@ import numpy as np
 from pymc.model import Model
 from pymc.stats.convergence import SamplerWarning, WarningType
 
+from pymc_dpsplit.pymc_hooks.far_clusters import far_clusters
 from pymc_dpsplit.variables import find_mixtures, is_owned
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ def checking(check: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
         uncheckable = _uncheckable(idata, model)
         if not uncheckable:
             return check(idata, model)
-        dropped = _dropped_rows(idata, model)
+        dropped = _dropped_rows(idata, model) + far_clusters(idata, model)
         # PyMC fails if no variable is left to check, for instance if K = 1 in all draws.
         left = [rv for rv in model.free_RVs if rv.name not in uncheckable]
         return dropped + (check(_without(idata, uncheckable), model) if left else [])
