@@ -116,6 +116,38 @@ def test_data_changed_to_nan_is_reported():
         dps.DPSplitMerge(model=model)
 
 
+REPLACED = {
+    "too large": (
+        ROWS * 1e200,
+        dps.MvNormal(**MV),
+        r"x: observed has a spread of .* in column 0, ",
+    ),
+    "no counts": (
+        ROWS - 0.5,
+        dps.Poisson(1.0, 1.0),
+        r"x: observed has .* in column 0; give counts",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REPLACED)
+def test_replaced_data_are_checked_as_those_of_the_declaration(case):
+    later, component, message = REPLACED[case]
+    before = np.abs(np.rint(ROWS))
+    groups = np.arange(len(ROWS)) % 2
+    with pm.Model() as model:
+        dps.DPMixture("x", 1.0, component, observed=pm.Data("data", before))
+    with pm.Model() as grouped:
+        data = pm.Data("data", before)
+        dps.HDPMixture("x", 1.0, 1.0, component, groups=groups, observed=data)
+    for of, step in ((model, dps.DPSplitMerge), (grouped, dps.HDPMixtureStep)):
+        with of:
+            step()
+            pm.set_data({"data": later})
+            with pytest.raises(ValueError, match=message):
+                step()
+
+
 @pytest.mark.parametrize(("as_data", "n_checks"), [(np.array, 1), (np.float32, 1), (pm.Data, 2)])
 @pytest.mark.parametrize("rows", [SCALARS, ROWS], ids=["scalars", "vectors"])
 def test_data_are_checked_once_unless_they_may_be_replaced(monkeypatch, rows, as_data, n_checks):
