@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_dpsplit.posterior.partitions.label_arrays import as_labels
+from pymc_dpsplit.posterior.trace.recorded import same_coords
 
 
 def labels_of_partition(partition: Any) -> Any:
@@ -86,7 +87,7 @@ def refuse_other_rows(given: Any, dim: str, coord: Any, argument: str = "partiti
         If both have a coordinate and the coordinates differ.
     """
     own = given.coords.get(dim) if isinstance(given, xr.DataArray) else None
-    if own is not None and coord is not None and not np.array_equal(own, coord):
+    if own is not None and coord is not None and not same_coords(own, coord):
         raise ValueError(
             f"{argument} is one of other observations, by its coordinate {dim}; give one of those "
             "that the draws are of, in the same order."
