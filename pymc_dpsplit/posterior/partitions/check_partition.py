@@ -26,6 +26,49 @@ def labels_of_partition(partition: Any) -> Any:
     return getattr(partition, "labels", partition)
 
 
+def labels_of_rows(
+    partition: Any,
+    group_of_row: np.ndarray | None,
+    dim: str,
+    names: Any = None,
+    argument: str = "partition",
+) -> Any:
+    """Return the labels of the rows of a partition of groups, any other partition as it is.
+
+    Parameters
+    ----------
+    partition : PointPartition, MapPartition, DPMeansClusters, DataArray or array_like of int
+        As given by the user; or None.
+    group_of_row : ndarray of int, shape (N,), optional
+        Group 0 .. G - 1 of each row; None if rows have labels of their own.
+    dim : str
+        Name of the dimension of groups.
+    names : sequence, optional
+        Names of the groups, which the coordinate of the partition must equal.
+    argument : str
+        Name of the argument, for messages.
+
+    Returns
+    -------
+    object
+
+    Raises
+    ------
+    ValueError
+        If the partition is one of other groups.
+    """
+    given = labels_of_partition(partition)
+    if given is None or group_of_row is None:
+        return partition
+    labels = as_labels(given, argument)
+    # As many groups as rows are the rows, in their order.
+    n_groups = int(group_of_row.max()) + 1
+    if labels.shape != (n_groups,) or n_groups == len(group_of_row):
+        return partition
+    refuse_other_rows(given, dim, names, argument)
+    return labels[group_of_row]
+
+
 def check_partition(
     partition: Any, dim: str, n_obs: int, coord: Any = None, argument: str = "partition"
 ) -> xr.DataArray:
