@@ -118,7 +118,8 @@ class PointEvaluator:
                 outputs[at] = value
         discount, strength, *rest = outputs
         with faults_of(self._mixture.name):
-            law = checked_law(discount, strength, self._mixture.is_finite)
+            varies = not {0, 1}.isdisjoint(self._moving)
+            law = checked_law(discount, strength, self._mixture.is_finite, varies)
         checked = self._fixed_values
         if checked is None:
             checked = self._checked_values(rest[: len(self._mixture.hyperparameters)])
