@@ -426,3 +426,30 @@ def test_name_must_be_a_free_string():
 def test_outside_a_model():
     with pytest.raises(ValueError, match=r"with pm\.Model"):
         dps.DPMixture("x", 1.0, NORMAL, observed=SCALARS)
+
+
+DECLARED_AS = {
+    "DPMixture": lambda name: dps.DPMixture(name, 1.0, NORMAL, observed=SCALARS),
+    "latent": lambda name: dps.DPMixture(name, 1.0, NORMAL, shape=12),
+    "FiniteMixture": lambda name: dps.FiniteMixture(
+        name, 1.0, NORMAL, n_components=3, observed=SCALARS
+    ),
+    "MFMixture": lambda name: dps.MFMixture(
+        name, 1.0, NORMAL, n_components=pm.Geometric.dist(0.3), observed=SCALARS
+    ),
+    "HDPMixture": lambda name: dps.HDPMixture(
+        name, 1.0, 1.0, NORMAL, groups=np.arange(12) % 2, observed=SCALARS
+    ),
+    "HDPTopics": lambda name: dps.HDPTopics(name, 1.0, 1.0, 0.1, observed=[[3, 1, 0], [0, 0, 4]]),
+}
+
+
+@pytest.mark.parametrize("name", ["chain", "draw"])
+@pytest.mark.parametrize("kind", DECLARED_AS)
+def test_names_of_dimensions_of_every_trace_are_taken(kind, name):
+    with pm.Model() as model:
+        with pytest.raises(ValueError, match=f"^{name}: name='{name}' is taken: .*; choose anoth"):
+            DECLARED_AS[kind](name)
+        assert not model.named_vars
+    with pm.Model(name="part"):
+        DECLARED_AS[kind](name)
