@@ -269,7 +269,17 @@ class DirichletProcessMixture(ClusterMixin, BaseEstimator):
     def _validated(self, X: Any, reset: bool) -> np.ndarray:
         """Check rows as scikit-learn does, and return them."""
         kinds = [np.float64, np.float32]
-        return validate_data(self, X, reset=reset, dtype=kinds, ensure_all_finite="allow-nan")
+        try:
+            return validate_data(self, X, reset=reset, dtype=kinds, ensure_all_finite="allow-nan")
+        except (ValueError, TypeError) as error:
+            is_mixed = isinstance(error, np.exceptions.DTypePromotionError)
+            if not is_mixed and "could not convert string" not in str(error):
+                raise
+            raise ValueError(
+                "X has columns that are not of numbers, as which the estimator reads them all; "
+                "encode categories first, for instance by .cat.codes of pandas, and dates as days, "
+                "or declare a DPMixture of a Product, which reads a frame with strings."
+            ) from None
 
     def _sampling(self) -> dict[str, Any]:
         """Return the arguments of `pm.sample` but the model and the seed."""

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from pymc_dpsplit.components.no_numbers import refuse_columns_by_name, remedy_for
 from pymc_dpsplit.data.blocks import blocks_of, count_where
 from pymc_dpsplit.data.fixed_rows import memory_map_of, read_only
 from pymc_dpsplit.data.spool import is_chunked, spooled
@@ -292,9 +293,11 @@ def rows_of(observed: Any, row_ndim: int, may_miss: bool = False) -> np.ndarray:
     ValueError
         With one sentence that names the fault and the remedy.
     """
+    refuse_columns_by_name(observed, row_ndim)
     array, fault = _numeric_array(observed)
     if fault:
-        remedy = "give numbers, and encode categories first, for instance by .cat.codes of pandas"
+        given, unread = array_of(observed)
+        remedy = remedy_for(given, is_ragged="ragged" in unread)
         raise ValueError(f"observed {with_remedy(fault, remedy)}.")
     refuse_shape(tuple(array.shape), row_ndim)
     rows = _in_place(array)

@@ -10,7 +10,8 @@ from pymc_dpsplit.data.blocks import quartiles_of, range_of
 PRECISE_POISSON_COUNT = 1e6
 
 _EPSILON = float(np.finfo(np.float64).eps)
-# Clusters may be ten billion times as wide: their precisions are held, and no smaller ones.
+# Between quartiles.  Squares are held up to 1e154; the rest is for clusters far wider than the
+# data, such as those of a prior with heavy tails, whose precisions are held as well.
 _MOST_SPREAD = 1e120
 
 
@@ -27,7 +28,8 @@ def warning_of_lost_digits(rows: np.ndarray, most_precise_count: float | None) -
     Raises
     ------
     ValueError
-        If squares of a column are beyond the range of float64.
+        If the quartiles of a column are so far apart that float64 may not hold its squares, or the
+        precisions of clusters.
     """
     lowest, highest = range_of(rows)
     if most_precise_count is not None:
@@ -38,8 +40,9 @@ def warning_of_lost_digits(rows: np.ndarray, most_precise_count: float | None) -
         if (spread > _MOST_SPREAD).any():
             d = int(np.argmax(spread))
             raise ValueError(
-                f"observed has a spread of {spread[d]:.1e} in column {d}, whose square is beyond "
-                "the range of float64; divide the data by a power of ten."
+                f"observed has a spread of {spread[d]:.1e} in column {d}, above the limit of "
+                f"{_MOST_SPREAD:.0e} that leaves room in float64 for squares, and for precisions "
+                "of clusters far wider than the data; divide the data by a power of ten."
             )
         reach = np.maximum(np.abs(lowest - median), np.abs(highest - median))
         lost = np.flatnonzero((spread > 0) & (spread < _EPSILON * reach))

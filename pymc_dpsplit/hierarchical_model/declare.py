@@ -31,6 +31,7 @@ from pymc_dpsplit.variables.dims import (
     checked_dims,
     entries_of,
     number_of_rows,
+    refuse_reserved,
 )
 from pymc_dpsplit.variables.hyperparameters import checked_hyperparameters, checked_scalar
 from pymc_dpsplit.variables.max_clusters import checked_max_clusters
@@ -251,6 +252,7 @@ def _latent_data(component: ComponentFamily, shape: Any, dims: Any, model: Model
 def _check_names(
     name: str, op: HierarchicalMeasure, has_missing_entries: bool, model: Model
 ) -> None:
+    refuse_reserved(name, model)
     roles = [*op.roles, GROUPS, GROUP_SIZES, *["unobserved"] * has_missing_entries]
     for suffix in ("", *(f"_{role}" for role in roles)):
         if model.named_vars.tree_contains(model.name_for(name + suffix)):

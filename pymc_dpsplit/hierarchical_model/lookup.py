@@ -11,6 +11,7 @@ from pytensor.graph.basic import Variable
 
 from pymc_dpsplit.components.arguments import rows_of
 from pymc_dpsplit.components.component_family import ComponentFamily
+from pymc_dpsplit.data.fixed_rows import FixedRows
 from pymc_dpsplit.data.sparse_rows import SparseRows
 from pymc_dpsplit.hierarchical_model.groups import RowGroups
 from pymc_dpsplit.hierarchical_model.latent_rows import LatentGroupedRows
@@ -23,6 +24,7 @@ from pymc_dpsplit.hierarchical_model.measure import (
 )
 from pymc_dpsplit.hierarchical_model.missing import GroupedMissing
 from pymc_dpsplit.variables.concentration import roots_of
+from pymc_dpsplit.variables.conditioning import faults_of
 from pymc_dpsplit.variables.declared_models import declared_in
 from pymc_dpsplit.variables.lookup import MixtureVariables
 from pymc_dpsplit.variables.observed import values_of
@@ -94,7 +96,13 @@ class HierarchicalVariables:
         values = values_of(self.data)
         if isinstance(values, SparseRows):
             return values
-        return rows_of(values, self.component.row_ndim, may_miss=self.unobserved is not None)
+        with faults_of(self.name):
+            rows = rows_of(values, self.component.row_ndim, may_miss=self.unobserved is not None)
+            # pm.set_data may have replaced them; incomplete data cannot be replaced.
+            if not isinstance(values, FixedRows) and self.unobserved is None:
+                self.component.validate_rows(rows)
+                self.component.warning_for(rows)
+        return rows
 
     def roots_of_concentrations(self, model: Model) -> set[Variable]:
         """Return the free variables of a model on which alpha and gamma depend."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from pymc.model import Model
 from pymc.pytensorf import compile as compile_function
+from pymc.pytensorf import rvs_in_graph
 from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState, flatten_steps
 from pymc.step_methods.state import dataclass_state
 from pymc.util import get_random_generator
@@ -40,6 +41,7 @@ from pymc_dpsplit.moves.target import Target
 from pymc_dpsplit.variables.data_read import DataRead, graphs_read
 from pymc_dpsplit.variables.declared_models import one_step_each, owner_of, owners_of
 from pymc_dpsplit.variables.dependence import dependents_of
+from pymc_dpsplit.variables.law import fault_of_concentration
 from pymc_dpsplit.variables.lookup import is_owned, model_of_context
 from pymc_dpsplit.variables.scalar_priors import move_scalars, priors_to_move
 from pymc_dpsplit.variables.step_registration import knowing_steps as knowing_steps
@@ -362,7 +364,7 @@ class HDPMixtureStep(BlockedStep):
         given = self.mixture.as_mixture.labels_in(point)
         if given is not None:
             return started_from(given, target)
-        n_given = int(point[self.mixture.value_names["n_clusters"]])
+        n_given = self.mixture.as_mixture.count_in(point)
         n_rows = len(target.group_of_row)
         n_start = self.start_clusters or n_given or draw_n_start(self.rng, n_rows)
         return start_groups(target, min(n_start, n_rows), self.rng)
@@ -375,10 +377,9 @@ class HDPMixtureStep(BlockedStep):
         alpha, gamma, *numbers = self._evaluate(*(point[name] for name in self._inputs))
         for key, value in {"alpha": alpha, "gamma": gamma}.items():
             if not 0.0 < value < np.inf:
-                raise ValueError(
-                    f"{mixture.name}: {key} is {value:g} in a draw, but must be positive and "
-                    "finite; give it a prior on the positive numbers."
-                )
+                varies = bool(rvs_in_graph(mixture.concentrations[key]))
+                fault = fault_of_concentration(key, float(value), varies)
+                raise ValueError(f"{mixture.name}: {fault}")
         given = dict(zip(mixture.hyperparameters, numbers, strict=True))
         try:
             values = mixture.component.check(given, mixture.op.n_features)

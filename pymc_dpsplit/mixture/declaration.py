@@ -23,6 +23,7 @@ from pymc_dpsplit.variables.dims import (
     entries_of,
     feature_dims,
     number_of_rows,
+    refuse_reserved,
 )
 from pymc_dpsplit.variables.hyperparameters import checked_hyperparameters, foreign_rvs
 from pymc_dpsplit.variables.max_clusters import checked_max_clusters
@@ -218,6 +219,7 @@ def _checked_data(
 def _check_names(
     name: str, component: ComponentFamily, data: Observed, law: DeclaredLaw, model: Model
 ) -> None:
+    refuse_reserved(name, model)
     roles = [*ROLES, *component.parameters]
     roles += ["labels"] * data.is_labelled + ["unobserved"] * bool(len(data.initial_values))
     roles += ["log_weights"] * law.discount_varies

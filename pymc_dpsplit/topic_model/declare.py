@@ -17,7 +17,7 @@ from pymc_dpsplit.data.sparse_rows import SparseRows, column_totals, row_totals
 from pymc_dpsplit.topic_model.documents import read_documents
 from pymc_dpsplit.topic_model.measure import ROLES, TopicDocuments, TopicMeasure
 from pymc_dpsplit.topic_model.record import WORD_TOTALS
-from pymc_dpsplit.variables.dims import add_names, checked_dims, entries_of
+from pymc_dpsplit.variables.dims import add_names, checked_dims, entries_of, refuse_reserved
 from pymc_dpsplit.variables.hyperparameters import checked_scalar
 from pymc_dpsplit.variables.names import names_in
 from pymc_dpsplit.variables.sparse_data import expanded
@@ -147,6 +147,7 @@ def _checked_max_topics(given: Any, n_tokens: int) -> int:
 
 
 def _check_names(name: str, model: Model) -> None:
+    refuse_reserved(name, model)
     for suffix in ("", *(f"_{role}" for role in (*ROLES, WORD_TOTALS))):
         if model.named_vars.tree_contains(model.name_for(name + suffix)):
             raise ValueError(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from pymc.model import Model
 from pymc.pytensorf import compile as compile_function
+from pymc.pytensorf import rvs_in_graph
 from pymc.step_methods.compound import BlockedStep, Competence, StepMethodState
 from pymc.step_methods.state import dataclass_state
 from pymc.util import get_random_generator
@@ -23,6 +24,7 @@ from pymc_dpsplit.topics.sweep import redraw_weights, sweep_topics
 from pymc_dpsplit.topics.word_law import draw_log_topics
 from pymc_dpsplit.variables.data_read import DataRead
 from pymc_dpsplit.variables.declared_models import owner_of
+from pymc_dpsplit.variables.law import fault_of_concentration
 from pymc_dpsplit.variables.lookup import is_owned, model_of_context
 from pymc_dpsplit.variables.scalar_priors import move_scalars, priors_to_move
 from pymc_dpsplit.variables.step_registration import knowing_steps as knowing_steps
@@ -235,10 +237,9 @@ class HDPTopicsStep(BlockedStep):
         strengths = Strengths(*map(float, numbers))
         for key, value in strengths._asdict().items():
             if not 0.0 < value < np.inf:
-                raise ValueError(
-                    f"{self.topics.name}: {key} is {value:g} in a draw, but must be positive and "
-                    "finite; give it a prior on the positive numbers."
-                )
+                varies = bool(rvs_in_graph(self.topics.concentrations[key]))
+                fault = fault_of_concentration(key, float(value), varies)
+                raise ValueError(f"{self.topics.name}: {fault}")
         return strengths
 
     def _with_new_concentrations(

@@ -117,8 +117,9 @@ class PointEvaluator:
             for at, value in zip(self._moving, moved, strict=True):
                 outputs[at] = value
         discount, strength, *rest = outputs
-        with _faults_of(self._mixture):
-            law = checked_law(discount, strength, self._mixture.is_finite)
+        with faults_of(self._mixture.name):
+            varies = not {0, 1}.isdisjoint(self._moving)
+            law = checked_law(discount, strength, self._mixture.is_finite, varies)
         checked = self._fixed_values
         if checked is None:
             checked = self._checked_values(rest[: len(self._mixture.hyperparameters)])
@@ -133,20 +134,24 @@ class PointEvaluator:
         if isinstance(values, SparseRows):
             return values
         if not isinstance(values, FixedRows):
-            return fixed(self._checked(values))
+            rows = self._checked(values)
+            with faults_of(self._mixture.name):
+                # It refuses columns whose squares float64 does not hold; the rest was told once.
+                self._mixture.component.warning_for(rows)
+            return fixed(rows)
         # The array of the graph itself, if possible, so that both are pickled as one object.
         return values if values.ndim == 2 else fixed(values[:, None])
 
     def _checked_values(self, numbers: Sequence[Any]) -> dict[str, np.ndarray]:
         mixture = self._mixture
         hyperparameters = dict(zip(mixture.hyperparameters, numbers, strict=True))
-        with _faults_of(mixture):
+        with faults_of(mixture.name):
             return mixture.component.check(hyperparameters, mixture.n_features)
 
     def _checked(self, data: np.ndarray) -> np.ndarray:
         """Check rows that vary, or that `pm.set_data` may have replaced."""
         mixture, component = self._mixture, self._mixture.component
-        with _faults_of(mixture):
+        with faults_of(mixture.name):
             rows = rows_of(data, component.row_ndim)
             n_rows, n_features = rows.shape
             if n_features != mixture.n_features:
@@ -167,12 +172,18 @@ class PointEvaluator:
 
 
 @contextmanager
-def _faults_of(mixture: MixtureVariables) -> Iterator[None]:
-    """Name the mixture in the message of a ValueError."""
+def faults_of(name: str) -> Iterator[None]:
+    """Name a mixture in the message of a ValueError.
+
+    Parameters
+    ----------
+    name : str
+        Name of the mixture.
+    """
     try:
         yield
     except ValueError as error:
-        raise ValueError(f"{mixture.name}: {error}") from None
+        raise ValueError(f"{name}: {error}") from None
 
 
 def _depend(output: Variable, inputs: Sequence[Variable]) -> bool:

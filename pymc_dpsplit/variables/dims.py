@@ -16,6 +16,25 @@ from pymc_dpsplit.variables.observed import Observed
 _RESERVED_DIMS = ("chain", "draw", "__sample__")
 
 
+def refuse_reserved(name: str, model: Model) -> None:
+    """Refuse a name of a mixture that is one of the dimensions of every trace.
+
+    Parameters
+    ----------
+    name : str
+    model : pymc.Model
+
+    Raises
+    ------
+    ValueError
+    """
+    if model.name_for(name) in _RESERVED_DIMS:
+        raise ValueError(
+            f"name={name!r} is taken: it is that of a dimension of traces in ArviZ; choose another "
+            "name."
+        )
+
+
 def entries_of(dims: Any) -> tuple[Any, ...] | None:
     """Return the entries of the argument `dims`, read once."""
     is_several = isinstance(dims, Iterable) and np.iterable(dims)  # an array of no axes is not

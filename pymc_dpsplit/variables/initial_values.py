@@ -4,12 +4,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pytensor.tensor as pt
+from pymc.logprob.basic import logp
 from pymc.model import Model
+from pymc.pytensorf import rvs_in_graph
 from pymc.util import get_untransformed_name, is_transformed_name
 from pytensor.graph.basic import Variable
 
 from pymc_dpsplit.components.arguments import array_of, as_floats, as_numbers, shown, with_remedy
-from pymc_dpsplit.variables.lookup import MixtureVariables, find_mixtures
+from pymc_dpsplit.variables.lookup import MixtureVariables, find_mixtures, is_owned
 from pymc_dpsplit.variables.n_components import MOST_COMPONENTS
 
 # What PyMC takes in place of numbers.
@@ -33,7 +36,7 @@ def refuse_initial_values(initvals: Any, model: Model, by_chain: bool = True) ->
         With one sentence that names the variable, the fault and the remedy.
     """
     mixtures = find_mixtures(model)
-    if initvals is None or not mixtures:
+    if initvals is None:
         return
     several = by_chain and isinstance(initvals, Sequence) and not isinstance(initvals, str | bytes)
     for values in initvals if several else [initvals]:
@@ -68,9 +71,27 @@ def _refuse_values(
             continue
         if owner is not None:
             _refuse_own(owner, rv, name, value)
-        elif fault := array_of(value)[1]:
+            continue
+        if fault := array_of(value)[1]:
             remedy = "give an array of the shape of the variable"
             raise ValueError(f"initvals[{name!r}] {with_remedy(fault, remedy)}.")
+        if rv in model.free_RVs and not is_owned(rv):
+            _refuse_outside(rv, name, value, model)
+
+
+def _refuse_outside(rv: Any, name: str, value: Any, model: Model) -> None:
+    """Refuse a value outside the support of a prior, as far as that does not move itself."""
+    given: Any = pt.as_tensor(array_of(value)[0])
+    transform = model.rvs_to_transforms[rv]
+    tested = given
+    if not is_transformed_name(name):
+        inputs = rv.owner.inputs
+        tested = logp(rv, given) if transform is None else transform.forward(given, *inputs)
+    if not rvs_in_graph([tested]) and not np.isfinite(tested.eval()).all():
+        raise ValueError(
+            f"initvals[{name!r}]={shown(value)} is no value that the prior of {rv.name} allows; "
+            "give one that it does, or leave it out."
+        )
 
 
 def _refuse_own(mixture: MixtureVariables, rv: Any, name: str, value: Any) -> None:

@@ -28,7 +28,30 @@ def is_dirichlet(discount: Variable) -> bool:
     return isinstance(discount, Constant) and float(discount.data) == 0.0
 
 
-def checked_law(discount: Any, strength: Any, is_finite: bool) -> PartitionLaw:
+def fault_of_concentration(name: str, value: float, varies: bool) -> str:
+    """Return the sentence about a concentration that is not a positive number.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument.
+    value : float
+    varies : bool
+        Whether it depends on variables of the model, so that it has a prior.
+
+    Returns
+    -------
+    str
+    """
+    if not varies:
+        return f"{name} is {value:g}, but must be positive and finite; give such a number."
+    return (
+        f"{name} is {value:g} at a point that its prior allows; give it a prior on the positive "
+        "numbers, for instance pm.Gamma or pm.HalfNormal."
+    )
+
+
+def checked_law(discount: Any, strength: Any, is_finite: bool, varies: bool = True) -> PartitionLaw:
     """Return the law of the partition at a point.
 
     Parameters
@@ -36,6 +59,8 @@ def checked_law(discount: Any, strength: Any, is_finite: bool) -> PartitionLaw:
     discount, strength : float
     is_finite : bool
         Whether the mixture is declared with a finite number of components.
+    varies : bool
+        Whether discount or strength depends on variables of the model.
 
     Returns
     -------
@@ -50,19 +75,18 @@ def checked_law(discount: Any, strength: Any, is_finite: bool) -> PartitionLaw:
     if is_possible(law) and is_finite == (law.discount < 0.0):
         return law
     if is_finite:
-        raise ValueError(
-            f"gamma is {-law.discount:g} at a point that its prior allows; give it a prior on the "
-            "positive numbers, for instance pm.Gamma or pm.HalfNormal."
-        )
+        raise ValueError(fault_of_concentration("gamma", -law.discount, varies))
     if law.discount == 0.0:
+        raise ValueError(fault_of_concentration("alpha", law.strength, varies))
+    numbers = f"alpha is {law.strength:g} and discount {law.discount:g}"
+    if not varies:
         raise ValueError(
-            f"alpha is {law.strength:g} at a point that its prior allows; give it a prior on the "
-            "positive numbers, for instance pm.Gamma or pm.HalfNormal."
+            f"{numbers}, which are those of no law; give discount from 0 to below 1, and alpha "
+            "above -discount."
         )
     raise ValueError(
-        f"alpha is {law.strength:g} and discount {law.discount:g} at a point that their priors "
-        "allow; give discount a prior on 0 to 1, such as pm.Beta, and alpha one above -discount, "
-        "such as pm.Gamma."
+        f"{numbers} at a point that their priors allow; give discount a prior on 0 to 1, such as "
+        "pm.Beta, and alpha one above -discount, such as pm.Gamma."
     )
 
 

@@ -221,6 +221,9 @@ class MixtureVariables:
         given = [name for name in names if not np.isnan(point[name][1:]).all()]
         if point[self.value_names["weights"]].any():
             given.append(self.value_names["weights"])
+        # By default the remainder is all there is.
+        if point[self.value_names["new_weight"]] != (0.0 if self.log_new_weight else 1.0):
+            given.append(f"{self.name}_new_weight")
         if given and not n_clusters:
             raise ValueError(
                 f"initvals holds {given[0]}, from which a mixture cannot start; give "

@@ -116,6 +116,38 @@ def test_data_changed_to_nan_is_reported():
         dps.DPSplitMerge(model=model)
 
 
+REPLACED = {
+    "too large": (
+        ROWS * 1e200,
+        dps.MvNormal(**MV),
+        r"x: observed has a spread of .* in column 0, ",
+    ),
+    "no counts": (
+        ROWS - 0.5,
+        dps.Poisson(1.0, 1.0),
+        r"x: observed has .* in column 0; give counts",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REPLACED)
+def test_replaced_data_are_checked_as_those_of_the_declaration(case):
+    later, component, message = REPLACED[case]
+    before = np.abs(np.rint(ROWS))
+    groups = np.arange(len(ROWS)) % 2
+    with pm.Model() as model:
+        dps.DPMixture("x", 1.0, component, observed=pm.Data("data", before))
+    with pm.Model() as grouped:
+        data = pm.Data("data", before)
+        dps.HDPMixture("x", 1.0, 1.0, component, groups=groups, observed=data)
+    for of, step in ((model, dps.DPSplitMerge), (grouped, dps.HDPMixtureStep)):
+        with of:
+            step()
+            pm.set_data({"data": later})
+            with pytest.raises(ValueError, match=message):
+                step()
+
+
 @pytest.mark.parametrize(("as_data", "n_checks"), [(np.array, 1), (np.float32, 1), (pm.Data, 2)])
 @pytest.mark.parametrize("rows", [SCALARS, ROWS], ids=["scalars", "vectors"])
 def test_data_are_checked_once_unless_they_may_be_replaced(monkeypatch, rows, as_data, n_checks):
@@ -394,3 +426,30 @@ def test_name_must_be_a_free_string():
 def test_outside_a_model():
     with pytest.raises(ValueError, match=r"with pm\.Model"):
         dps.DPMixture("x", 1.0, NORMAL, observed=SCALARS)
+
+
+DECLARED_AS = {
+    "DPMixture": lambda name: dps.DPMixture(name, 1.0, NORMAL, observed=SCALARS),
+    "latent": lambda name: dps.DPMixture(name, 1.0, NORMAL, shape=12),
+    "FiniteMixture": lambda name: dps.FiniteMixture(
+        name, 1.0, NORMAL, n_components=3, observed=SCALARS
+    ),
+    "MFMixture": lambda name: dps.MFMixture(
+        name, 1.0, NORMAL, n_components=pm.Geometric.dist(0.3), observed=SCALARS
+    ),
+    "HDPMixture": lambda name: dps.HDPMixture(
+        name, 1.0, 1.0, NORMAL, groups=np.arange(12) % 2, observed=SCALARS
+    ),
+    "HDPTopics": lambda name: dps.HDPTopics(name, 1.0, 1.0, 0.1, observed=[[3, 1, 0], [0, 0, 4]]),
+}
+
+
+@pytest.mark.parametrize("name", ["chain", "draw"])
+@pytest.mark.parametrize("kind", DECLARED_AS)
+def test_names_of_dimensions_of_every_trace_are_taken(kind, name):
+    with pm.Model() as model:
+        with pytest.raises(ValueError, match=f"^{name}: name='{name}' is taken: .*; choose anoth"):
+            DECLARED_AS[kind](name)
+        assert not model.named_vars
+    with pm.Model(name="part"):
+        DECLARED_AS[kind](name)

@@ -143,11 +143,24 @@ def test_readers_of_rows_are_right_or_refuse(model: pm.Model, idata: Any) -> Non
     assert float(dps.plot_n_clusters(idata, model=model).get_xlim()[1]) > 0
     with pytest.raises(ValueError, match="groups of unequal numbers of rows"):
         dps.plot_density(idata)
-    with pytest.raises(ValueError, match="labels of x are those of groups"):
-        dps.plot_clusters(idata)
-    of_rows = np.array([0, 1, 1, 0])[idata["constant_data"]["x_group_of_row"].values]
-    texts = dps.plot_clusters(idata, partition=of_rows).get_legend().get_texts()
-    assert [text.get_text() for text in texts] == ["cluster 1: 5", "cluster 0: 4"]
+    assert "x" in dps.plot_clusters(idata, random_seed=1).get_xlabel()
+
+
+def test_clusters_of_groups_colour_their_rows(model: pm.Model, idata: Any) -> None:
+    of_groups = dps.point_partition(idata, model=model, random_seed=1).partition
+    of_groups = of_groups.copy(data=[0, 1, 1, 0])
+    of_rows = of_groups.to_numpy()[idata["constant_data"]["x_group_of_row"].values]
+    for partition in (of_groups, of_groups.to_numpy(), of_rows):
+        ax = dps.plot_clusters(idata, partition=partition, like=of_groups, model=model)
+        texts = ax.get_legend().get_texts()
+        assert [text.get_text() for text in texts] == ["cluster 1: 5", "cluster 0: 4"]
+    moved = of_groups.assign_coords(x_group=of_groups["x_group"].to_numpy()[::-1])
+    with pytest.raises(ValueError, match="partition is one of other observations, by its coord"):
+        dps.plot_clusters(idata, partition=moved, model=model)
+    with pytest.raises(ValueError, match="like is one of other observations, by its coord"):
+        dps.plot_clusters(idata, partition=of_groups, like=moved, model=model)
+    with pytest.raises(ValueError, match="one integer for each of the 9 observations"):
+        dps.plot_clusters(idata, partition=[0, 1, 0], model=model)
 
 
 def test_other_groups_than_those_of_the_trace_are_refused(idata: Any) -> None:

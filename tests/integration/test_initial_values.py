@@ -68,6 +68,12 @@ REFUSED = {
     "new weight negative": ("complete", {"x_new_weight": -1.0}, "is no weight; give"),
     "new weight above 1": ("complete", {"x_new_weight": 2.0}, "is no weight; give"),
     "new weight of several": ("complete", {"x_new_weight": [1.0, 1.0]}, "give a single number"),
+    "new weight alone": ("complete", {"x_new_weight": 0.5}, "holds x_new_weight, from which a mix"),
+    "new weight's logarithm": ("complete", {"x_new_weight_log__": -0.1}, "cannot start; give x_n_"),
+    "new weight's expression": ("complete", {"x_new_weight": pt.as_tensor(0.5)}, "cannot start"),
+    "alpha negative": ("complete", {"alpha": -1.0}, r"'alpha'.=-1.0 is no value that the prior of"),
+    "alpha zero": ("complete", [{"alpha": 1.0}, {"alpha": 0.0}], r"'alpha'.=0.0 is no value that"),
+    "alpha's logarithm NaN": ("complete", {"alpha_log__": np.nan}, "=nan is no value that the pri"),
     "alpha ragged": ("complete", {"alpha": RAGGED}, r"initvals.'alpha'. is ragged"),
     "alpha a set": ("complete", {"alpha": {1.0}}, r"initvals.'alpha'. is a set"),
     "no labels": ("complete", {"x_labels": np.zeros(12, int)}, 'give dpsplit={"start_labels":'),
@@ -95,6 +101,33 @@ def test_what_no_chain_can_start_from_is_one_sentence(fault, models):
     assert "\n" not in text
 
 
+def test_rows_in_groups_start_from_a_number_of_clusters_too():
+    with pm.Model() as model:
+        alpha, groups = pm.Gamma("alpha", 2, 4), np.arange(12) % 2
+        dps.HDPMixture("x", alpha, 1.0, dps.Normal(0.0, 0.1, 2, 1), groups=groups, observed=ROWS)
+    for initvals in ({"x_new_weight": 0.5}, {"x_mu": np.zeros(12)}):
+        with pytest.raises(ValueError, match="cannot start; give x_n_clusters"):
+            sampled(model, initvals)
+    with pytest.raises(ValueError, match=r"'alpha'.=-1.0 is no value that the prior of alpha al"):
+        sampled(model, {"alpha": -1.0})
+    with model:
+        step = dps.HDPMixtureStep()
+    step.step({**model.initial_point(), "x_n_clusters": np.array(3)})
+
+
+def test_a_constant_is_told_of_no_prior(models):
+    with pm.Model() as grouped:
+        alpha, groups = pm.Gamma("alpha", 2, 4), np.arange(12) % 2
+        dps.HDPMixture("x", alpha, 1.0, dps.Normal(0.0, 0.1, 2, 1), groups=groups, observed=ROWS)
+    with pm.Model() as topics:
+        alpha = pm.Gamma("alpha", 2, 4)
+        dps.HDPTopics("x", alpha, 1.0, 0.1, observed=[[3, 1, 0], [0, 0, 4]])
+    message = "^x: alpha is -1, but must be positive and finite; give such a number"
+    for model in (models["complete"], grouped, topics):
+        with pytest.raises(ValueError, match=message):
+            sampled(pm.do(model, {"alpha": -1.0}), None)
+
+
 def test_variables_may_be_keys(models):
     model = models["complete"]
     with pytest.raises(ValueError, match=r"initvals\['x_weights'\] has shape \(1,\)"):
@@ -105,10 +138,10 @@ TAKEN = {
     "number": ("complete", {"x_n_clusters": np.float64(2.0)}),
     "number beside NUTS": ("prior", {"x_n_clusters": 5}),
     "strategy": ("complete", {"x_n_clusters": "support_point", "alpha": "prior"}),
-    "transformed": ("complete", {"x_new_weight_log__": -0.1, "alpha_log__": 0.0}),
+    "transformed": ("complete", {"alpha_log__": 0.0}),
     "by chain": ("complete", [{"alpha": 1.0}]),
     "none by chain": ("complete", [None]),
-    "expression": ("complete", {"x_new_weight": pt.as_tensor(0.5)}),
+    "expression": ("complete", {"alpha": pt.as_tensor(0.5)}),
     "labels": ("errors", {"x_labels": np.arange(12) % 3}),
     "entries": ("hole", {"x_unobserved": [0.5]}),
     "values": ("latent", {"x": ROWS.tolist()}),

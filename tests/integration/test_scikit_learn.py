@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -162,3 +163,14 @@ def test_wrong_arguments_are_refused(options: Any, rows: Any, message: str) -> N
 def test_samples_of_no_rows_are_refused(numbers: Any) -> None:
     with pytest.raises(ValueError, match=r"^n_samples=0 "):
         numbers.sample(0)
+
+
+COLUMNS = {"strings": ["a", "b"], "dates": pd.date_range("2020", periods=2)}
+
+
+@pytest.mark.parametrize("kind", COLUMNS)
+def test_columns_that_are_not_of_numbers_are_refused(kind: str) -> None:
+    frame = pd.DataFrame({"height": [0.0, 1.0], "other": COLUMNS[kind]})
+    for component in (None, dps.Product, dps.DiagNormal):
+        with pytest.raises(ValueError, match=r"^X has columns that are not of numbers, .*; encode"):
+            dps.DirichletProcessMixture(component).fit(frame)

@@ -5,6 +5,7 @@ import xarray as xr
 from pymc_dpsplit.posterior.partitions.credible_ball import credible_ball
 from pymc_dpsplit.posterior.partitions.partition_uncertainty import partition_uncertainty
 from pymc_dpsplit.posterior.partitions.point_partition import point_partition
+from pymc_dpsplit.posterior.partitions.reference import reference_of
 from tests.reference.partition_losses import LOSSES
 
 NAMES = [f"row {i}" for i in range(12)]
@@ -106,6 +107,23 @@ def test_partition_of_other_observations_is_refused(rng):
     partition = point_partition(labels[..., ::-1], random_seed=1)
     with pytest.raises(ValueError, match="partition is one of other observations, by its coord"):
         credible_ball(labels, partition)
+
+
+GAPS = {
+    "numbers": np.r_[np.arange(10.0), np.nan, np.nan],
+    "dates": np.r_[np.arange(11).astype("M8[D]").astype("M8[ns]"), np.datetime64("NaT", "ns")],
+}
+
+
+@pytest.mark.parametrize("kind", GAPS)
+def test_names_of_observations_may_have_gaps(rng, kind):
+    """A frame may have an index with NaN or NaT, each of which equals itself."""
+    labels = noisy_labels(rng).assign_coords(obs_id=GAPS[kind])
+    partition = point_partition(labels, random_seed=1)
+    assert credible_ball(labels, partition)["radius"] >= 0
+    assert len(reference_of(partition, "obs_id", GAPS[kind]).labels) == 12
+    with pytest.raises(ValueError, match="partition is one of other observations, by its coord"):
+        credible_ball(labels, partition.partition[::-1])
 
 
 @pytest.mark.parametrize(

@@ -302,6 +302,16 @@ def test_panels_of_traces_leave_room_for_labels(make_trace):
     assert not any(overlaps)
 
 
+@pytest.mark.parametrize("dim", ["chain", "draw"])
+def test_traces_of_joined_runs_are_numbered_anew(make_trace, dim):
+    run = make_trace(2, 20)
+    joined = run.map_over_datasets(lambda of: xr.concat([of, of], dim) if dim in of.dims else of)
+    axes = dps.plot_trace(joined).viz["plot"]["alpha"].item()
+    assert all((np.diff(line.get_xdata()) > 0).all() for line in axes.lines)
+    lengths = [len(line.get_xdata()) for line in axes.lines]
+    assert lengths == ([20] * 4 if dim == "chain" else [40] * 2)
+
+
 def test_traces_show_the_densities_that_diagnose_judges(make_trace, rng):
     shape = 2, 20, 12
     clusters = {"x_mu": rng.normal(size=shape), "x_sigma": np.ones(shape)}

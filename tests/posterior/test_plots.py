@@ -97,7 +97,7 @@ def test_density_needs_values(line_trace):
     with pytest.raises(ValueError, match=r"neither observed_data nor posterior .* a variable x"):
         plot_density(line_trace)
     del line_trace["observed_data"]
-    with pytest.raises(ValueError, match=r"neither observed_data nor posterior .* a variable x"):
+    with pytest.raises(ValueError, match=r"has no group observed_data, .* data of x; give model="):
         plot_density(line_trace)
 
 

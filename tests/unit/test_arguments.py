@@ -225,7 +225,7 @@ BAD_OBSERVED = {
     "scalar": (1.0, 0, r"shape \(\)"),
     "column for scalars": ([[1.0], [2.0]], 0, r"shape \(2, 1\), but this component takes"),
     "empty": ([], 0, "empty"),
-    "dict": ({}, 1, "not numbers"),
+    "dict": ({}, 1, "is a dict of columns, but"),
     "set": ({1.0, 2.0}, 0, "observed is a set, whose entries have no order; give a list"),
     "keys": ({1.0: 0}.keys(), 0, "observed is a dict_keys, whose entries have no order"),
     "generator": ((x for x in [1.0]), 0, "observed is a generator, which can be read only once"),

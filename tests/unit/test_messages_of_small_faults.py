@@ -1,9 +1,11 @@
 """Faults that beginners make end in a sentence that helps, and results print as plain numbers."""
 
+from datetime import date
 from typing import Any
 
 import arviz as az
 import numpy as np
+import pandas as pd
 import pymc as pm
 import pytest
 import xarray as xr
@@ -48,7 +50,7 @@ def trace() -> xr.DataTree:
     return az.from_dict({"posterior": drawn, "sample_stats": stats, "observed_data": data})
 
 
-def model_of(observed: list[float]) -> pm.Model:
+def model_of(observed: Any) -> pm.Model:
     with pm.Model() as model:
         dps.DPMixture("x", 1.0, dps.Normal(0.0, 0.1, 2.0, 1.0), observed=observed)
     return model
@@ -57,6 +59,47 @@ def model_of(observed: list[float]) -> pm.Model:
 def test_new_rows_in_a_dict_are_refused() -> None:
     with pytest.raises(ValueError, match="new is a dict of columns, which rows of Normal are not"):
         dps.predict(trace(), {"a": [0.0]}, model=model_of([-1.0, 0.3]))
+
+
+NO_NUMBERS = {
+    "dict": ({"a": [0.0, 1.0]}, "is a dict of columns.*give the array of one column, such as ob"),
+    "dates": (pd.date_range("2020", periods=2), "give numbers, such as days since the first"),
+    "dates of Python": ([date(2020, 1, 1)] * 2, "give numbers, such as days since the first"),
+    "durations": (pd.to_timedelta([1, 2], "D"), "give numbers, such as the days that they last"),
+    "complex": ([1j, 0.0], "give real numbers, such as real and imaginary parts in columns"),
+    "ragged": ([[0.0], [1.0, 2.0]], "give rows of one length, with NaN where entries are missing"),
+    "lists": (np.array([[0.0], [1.0, 2.0]], object), "give rows of one length, with NaN where"),
+    "texts": (["a", "b"], "encode categories first, for instance by .cat.codes of pandas"),
+}
+
+
+@pytest.mark.parametrize("kind", NO_NUMBERS)
+def test_the_remedy_is_that_of_the_kind_of_data(kind: str) -> None:
+    observed, message = NO_NUMBERS[kind]
+    with pytest.raises(ValueError, match=f"^x: observed .*{message}"):
+        model_of(observed)
+
+
+def test_columns_by_name_are_for_a_product_or_stacked() -> None:
+    columns = {"a": [0.0, 1.0], "b": [1.0, 2.0]}
+    message = r"takes an array of rows; give np.column_stack\(.*, or use Product"
+    with pytest.raises(ValueError, match=message):
+        dps.DiagNormal.from_data(columns)
+
+
+def test_data_are_those_of_the_model_where_the_trace_has_none() -> None:
+    whole, model = trace(), model_of([-1.0, 0.3])
+    posterior = whole["posterior"].to_dataset()
+    for alone in (posterior, az.extract(whole)):
+        expected = dps.density(whole, model=model)
+        xr.testing.assert_allclose(dps.density(alone, model=model), expected)
+        with pytest.raises(ValueError, match=r"has no group observed_data, which .* give model="):
+            dps.density(alone)
+    ax = dps.plot_clusters(posterior, partition=[0, 1], model=model)
+    assert len(ax.get_legend().get_texts()) == 2
+    whole["observed_data"] = xr.Dataset({"z": 0.0})
+    with pytest.raises(ValueError, match="neither observed_data nor posterior of idata has a var"):
+        dps.density(whole)
 
 
 def test_labels_given_a_model_of_other_data_are_refused() -> None:

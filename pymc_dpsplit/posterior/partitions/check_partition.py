@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_dpsplit.posterior.partitions.label_arrays import as_labels
+from pymc_dpsplit.posterior.trace.recorded import same_coords
 
 
 def labels_of_partition(partition: Any) -> Any:
@@ -23,6 +24,49 @@ def labels_of_partition(partition: Any) -> Any:
     if isinstance(partition, xr.DataArray):  # it may have a coordinate named `labels`
         return partition
     return getattr(partition, "labels", partition)
+
+
+def labels_of_rows(
+    partition: Any,
+    group_of_row: np.ndarray | None,
+    dim: str,
+    names: Any = None,
+    argument: str = "partition",
+) -> Any:
+    """Return the labels of the rows of a partition of groups, any other partition as it is.
+
+    Parameters
+    ----------
+    partition : PointPartition, MapPartition, DPMeansClusters, DataArray or array_like of int
+        As given by the user; or None.
+    group_of_row : ndarray of int, shape (N,), optional
+        Group 0 .. G - 1 of each row; None if rows have labels of their own.
+    dim : str
+        Name of the dimension of groups.
+    names : sequence, optional
+        Names of the groups, which the coordinate of the partition must equal.
+    argument : str
+        Name of the argument, for messages.
+
+    Returns
+    -------
+    object
+
+    Raises
+    ------
+    ValueError
+        If the partition is one of other groups.
+    """
+    given = labels_of_partition(partition)
+    if given is None or group_of_row is None:
+        return partition
+    labels = as_labels(given, argument)
+    # As many groups as rows are the rows, in their order.
+    n_groups = int(group_of_row.max()) + 1
+    if labels.shape != (n_groups,) or n_groups == len(group_of_row):
+        return partition
+    refuse_other_rows(given, dim, names, argument)
+    return labels[group_of_row]
 
 
 def check_partition(
@@ -86,7 +130,7 @@ def refuse_other_rows(given: Any, dim: str, coord: Any, argument: str = "partiti
         If both have a coordinate and the coordinates differ.
     """
     own = given.coords.get(dim) if isinstance(given, xr.DataArray) else None
-    if own is not None and coord is not None and not np.array_equal(own, coord):
+    if own is not None and coord is not None and not same_coords(own, coord):
         raise ValueError(
             f"{argument} is one of other observations, by its coordinate {dim}; give one of those "
             "that the draws are of, in the same order."

@@ -8,6 +8,7 @@ import xarray as xr
 from pymc.model import Model
 
 from pymc_dpsplit.components.arguments import as_floats, generator_of
+from pymc_dpsplit.posterior.partitions.check_partition import labels_of_rows
 from pymc_dpsplit.posterior.partitions.point_partition import point_partition
 from pymc_dpsplit.posterior.partitions.resolve_labels import resolve_labels
 from pymc_dpsplit.posterior.plots.axes import axes_or_new
@@ -56,7 +57,7 @@ def plot_clusters(
         Name of the mixture; required if the trace contains several.
     partition : PointPartition, DataArray or array_like of int, shape (obs,), optional
         By default the result of `point_partition` with the default loss; `find_map` and
-        `dp_means` give other estimates.
+        `dp_means` give other estimates.  With ``groups=`` it may be one of the groups.
     like : PointPartition, DataArray or array_like of int, shape (obs,), optional
         Partition that determines colours and numbers, so that figures of several partitions can
         be compared.  Each cluster takes those of the cluster of `like` with which it shares most
@@ -119,14 +120,15 @@ def plot_clusters(
         )
     x = None if over is None else _checked_over(over, len(shown.values), keep)
     dim = str(shown.values.dims[0])
-    if partition is None and find_shared(idata, name).group_of_row is not None:
-        raise ValueError(
-            f"partition is not given, and labels of {name} are those of groups, of which it plots "
-            f"the rows; give labels[idata.constant_data.{name}_group_of_row], of a point_partition."
-        )
     if partition is None:
         labels = resolve_labels(idata, model, name, rng)
         partition = point_partition(labels, random_seed=rng)
+    group_of_row = find_shared(idata, name).group_of_row
+    names_of_groups = None if model is None else model.coords.get(f"{name}_group")
+    partition, like = (
+        labels_of_rows(of, group_of_row, f"{name}_group", names_of_groups, argument)
+        for argument, of in (("partition", partition), ("like", like))
+    )
     coord = shown.values.coords.get(dim)
     groups = cluster_groups(partition, like, dim, len(shown.values), coord)
     values = shown.values.to_numpy().reshape(len(shown.values), -1)[:, keep or (0,)].astype(float)

@@ -49,6 +49,11 @@ def plot_trace(
     ValueError
         If the trace lacks a group or a variable.
 
+    Notes
+    -----
+    Where numbers of chains or draws are repeated, as after `xarray.concat` of two traces, they are
+    those of their places.
+
     Examples
     --------
     >>> import arviz as az
@@ -67,6 +72,7 @@ def plot_trace(
     shown = invariant_quantities(posterior, stats, name, mixture_names(idata))
     probes = probe_densities(idata, name, model)
     shown = shown if probes is None else shown.merge(probes)
+    shown = _numbered(shown)
     backend = options.get("backend") or rcParams["plot.backend"]
     if backend == "matplotlib" and options.get("plot_collection") is None:
         # Else titles and labels of neighbouring panels overlap.
@@ -74,3 +80,9 @@ def plot_trace(
         options = {**options, "figure_kwargs": {"layout": "constrained", **given}}
     plots: Any = arviz_plots  # it has no type annotations
     return plots.plot_trace(xr.DataTree.from_dict({"posterior": shown}), **options)
+
+
+def _numbered(shown: xr.Dataset) -> xr.Dataset:
+    """Number chains and draws by their places where numbers are repeated."""
+    repeated = [dim for dim in ("chain", "draw") if not shown.get_index(dim).is_unique]
+    return shown.assign_coords({dim: range(shown.sizes[dim]) for dim in repeated})

@@ -140,9 +140,26 @@ def labels_of(drawn: xr.Dataset, name: str) -> xr.DataArray:
 def refuse_other_draws(drawn: xr.Dataset, others: xr.Dataset, group: str) -> None:
     """Refuse a group of other draws than those of the posterior."""
     for dim in ("chain", "draw"):
-        own: list[Any] = [of[dim].to_numpy() for of in (drawn, others)]
-        if not np.array_equal(*own):
+        if not same_coords(drawn[dim], others[dim]):
             raise ValueError(
                 f"the group {group} of idata has other values of {dim} than posterior; select the "
                 "same in both, as idata.sel does of the whole trace."
             )
+
+
+def same_coords(one: Any, other: Any) -> bool:
+    """Return whether two coordinates are equal; NaN and NaT, of an index with gaps, equal itself.
+
+    Parameters
+    ----------
+    one, other : DataArray or array_like
+
+    Returns
+    -------
+    bool
+    """
+    one, other = np.asarray(one), np.asarray(other)
+    if one.shape != other.shape:
+        return False
+    are_equal = (one == other) | ((one != one) & (other != other))
+    return bool(np.all(are_equal))

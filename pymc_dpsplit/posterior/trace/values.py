@@ -11,9 +11,10 @@ import xarray as xr
 from pymc.model import Model
 
 from pymc_dpsplit.posterior.trace.draws import conditionings_of
-from pymc_dpsplit.posterior.trace.groups import find_latent, find_observed, group_of
+from pymc_dpsplit.posterior.trace.groups import find_group, find_latent, find_observed, group_of
 from pymc_dpsplit.posterior.trace.places import spread_draws, spread_places
 from pymc_dpsplit.variables import MixtureVariables, find_mixtures
+from pymc_dpsplit.variables.observed import values_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +65,13 @@ def plotted_values(
     latent = find_latent(idata, name)
     if latent is not None:
         return PlottedValues(_pooled(latent, num_samples), f"draws of {name}", "")
-    observed = find_observed(idata, name)
+    observed = _observed(idata, name, model)
     if observed is None:
+        if find_group(idata, "observed_data") is None and not _is_latent(name, model):
+            raise ValueError(
+                f"idata has no group observed_data, which has the data of {name}; give model=, "
+                "with which idata was sampled, or the DataTree that pm.sample returns, whole."
+            )
         raise ValueError(
             f"neither observed_data nor posterior of idata has a variable {name}; give the trace "
             "as pm.sample returned it, sampled without var_names=."
@@ -112,13 +118,31 @@ def mean_values(
     shown = plotted_values(idata, name, model, num_samples)
     if shown.kind == "data":
         return shown
-    latent, observed = find_latent(idata, name), find_observed(idata, name)
+    latent, observed = find_latent(idata, name), _observed(idata, name, model)
     n_obs = len(observed) if observed is not None else 0
     n_obs = n_obs if latent is None else latent.shape[2]
     features = shown.values.shape[1:]
     rows = shown.values.to_numpy().reshape(-1, n_obs, *features).mean(0)
     named = shown.values[:n_obs].copy(data=rows)
     return PlottedValues(named, f"mean of {shown.kind}", shown.suffix)
+
+
+def _observed(idata: xr.DataTree, name: str, model: Model | None) -> xr.DataArray | None:
+    """Return the data of a mixture as the trace has them, or else the model."""
+    observed = find_observed(idata, name)
+    if observed is not None or model is None or name not in model.named_vars:
+        return observed
+    rv = model.named_vars[name]
+    values = values_of(model.rvs_to_values[rv]) if rv in model.observed_RVs else None
+    if not isinstance(values, np.ndarray):  # sparse, or none
+        return None
+    dims = model.named_vars_to_dims.get(name) or [f"{name}_dim_{i}" for i in range(values.ndim)]
+    coords = {dim: list(model.coords[dim]) for dim in dims if model.coords.get(dim) is not None}
+    return xr.DataArray(values, dims=dims, coords=coords, name=name)
+
+
+def _is_latent(name: str, model: Model | None) -> bool:
+    return model is not None and name in {rv.name for rv in model.free_RVs}
 
 
 def _pooled(drawn: xr.DataArray, num_samples: int) -> xr.DataArray:
