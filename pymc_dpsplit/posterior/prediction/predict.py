@@ -1,5 +1,6 @@
 """`predict`: prediction of new rows, averaged over draws; docs/method.md, eqs. (11.1) to (11.4)."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -179,9 +180,9 @@ def predict(
     if reference is not None:
         refuse_other_data(idata, mixture)
     in_groups = None if labels_in_groups is None else labels_in_groups(len(rows.values))
-    members = None
-    if reference is not None and in_groups is None:
-        members = Members(idata, posterior, mixture)
+    labelled: Any = None
+    if reference is not None:
+        labelled = _labelling(idata, posterior, mixture, in_groups, rng)
     places = _places(posterior, num_samples)
     average = RunningAverage(len(rows.values), 0 if reference is None else len(reference.names))
     patterns = [
@@ -194,10 +195,7 @@ def predict(
         n_recorded = len(draw.weights)
         shares = np.zeros((n_recorded, 0))
         if reference is not None:
-            if members is not None:
-                draw, labels = members.at(place, draw, rng)
-            elif in_groups is not None:
-                labels = in_groups.labels_at(place)
+            draw, labels = labelled(place, draw)
             shares = _shares_at(labels, draw, mixture, reference)
         known = rows.component, patterns, centre
         masses = (
@@ -219,6 +217,20 @@ def _mixture_to_read(
             raise ValueError(f"groups is given, but {mixture.name} is no HDPMixture; leave it out.")
         return None, mixture
     return hierarchical, hierarchical.as_mixture
+
+
+def _labelling(
+    idata: xr.DataTree,
+    posterior: xr.Dataset,
+    mixture: MixtureVariables,
+    in_groups: LabelsInGroups | None,
+    rng: np.random.Generator,
+) -> Callable[[tuple[int, ...], MixtureDraw], tuple[MixtureDraw, np.ndarray]]:
+    """Return a function of a place and its draw that returns the draw with its labels."""
+    if in_groups is not None:
+        return lambda place, draw: (draw, in_groups.labels_at(place))
+    members = Members(idata, posterior, mixture)
+    return lambda place, draw: members.at(place, draw, rng)
 
 
 def _shares_at(
