@@ -100,9 +100,8 @@ def _none_whole(n_draws: int, name: str, record: TopicRecord) -> str:
             "more."
         )
     return (
-        f"idata holds no topics of {name} whole, which take {n_parts} draws in a row from each "
-        f"{n_parts}-th on; remove draws at the start or in blocks of {n_parts}, never within one, "
-        "or give the trace as pm.sample returned it."
+        f"idata holds the topics of {name} of no draw whole, as they are spread over {n_parts} "
+        f"draws in a row; remove draws at the start or in blocks of {n_parts}, or {_REMEDY}."
     )
 
 

@@ -14,6 +14,7 @@ from pymc_dpsplit.posterior.trace.places import all_places
 from pymc_dpsplit.posterior.trace.recorded import counts_of
 from pymc_dpsplit.posterior.trace.replaced_data import refuse_other_values
 from pymc_dpsplit.posterior.trace.rows_in_groups import rows_in_groups
+from pymc_dpsplit.topic_model.lookup import find_topic_models
 from pymc_dpsplit.variables import MixtureVariables, find_mixtures
 
 
@@ -33,11 +34,16 @@ def last_draws(idata: xr.DataTree, model: Model) -> list[dict[str, np.ndarray]]:
     Raises
     ------
     ValueError
-        If the trace is of another model or of other data, lacks a free variable or draws between
-        those that it holds, or does not hold all clusters of a last draw.
+        If the model has topics; if the trace is of another model or of other data, lacks a free
+        variable or draws between those that it holds, or does not hold all clusters of a last draw.
     """
     mixtures = find_mixtures(model)
     grouped = find_hierarchical(model)
+    for name in find_topic_models(model):
+        raise ValueError(
+            f"{name} is an HDPTopics, the topics of whose tokens are not in a trace, so that no "
+            "chain can go on from it; sample with step=Checkpoint(folder), which keeps them."
+        )
     if not mixtures and not grouped:
         raise ValueError(
             "model has no mixture, and only those with one can be extended; give the model of a "
