@@ -89,16 +89,11 @@ def last_draws_in_groups(idata: xr.DataTree, model: Model) -> dict[str, LastDraw
     Raises
     ------
     ValueError
-        If the trace lacks labels, or groups are not those of the model.
+        If the trace lacks labels, or has others than its numbers of clusters tell.
     """
     posterior, found = group_of(idata, "posterior"), {}
-    for name, mixture in find_hierarchical(model).items():
+    for name in find_hierarchical(model):
         rows = rows_in_groups(idata, name)
-        if not np.array_equal(rows.group_of_row, mixture.groups.group_of_row):
-            raise ValueError(
-                f"{name} has other groups in idata than in the model; give the model with the "
-                "groups with which idata was sampled."
-            )
         labels = rows.labels[:, -1]
         if (labels.max(axis=1) + 1 != counts_of(posterior, name).to_numpy()[:, -1]).any():
             raise ValueError(
