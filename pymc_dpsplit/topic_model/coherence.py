@@ -9,7 +9,8 @@ import xarray as xr
 from pymc_dpsplit.components.arguments import check_integer, shown
 from pymc_dpsplit.data.sparse_rows import SparseRows
 from pymc_dpsplit.topic_model.completed_documents import checked_documents
-from pymc_dpsplit.topic_model.read_topics import draw_of_topics, topic_model_name, topic_words
+from pymc_dpsplit.topic_model.read_topics import draw_of_topics, topic_model_name
+from pymc_dpsplit.topic_model.recorded_topics import recorded_topics
 
 
 def topic_coherence(
@@ -85,9 +86,9 @@ def topic_coherence(
     if measure not in ("npmi", "umass"):
         raise ValueError(f"measure={shown(measure)} is unknown; give 'npmi' or 'umass'.")
     name = topic_model_name(idata, var_name)
-    topics = topic_words(idata, var_name=name)
-    rows = checked_documents(documents, topics, name)
-    words, weights = draw_of_topics(idata, name, topics, chain, draw)
+    topics = recorded_topics(idata, name)
+    rows = checked_documents(documents, topics.words, name)
+    words, weights, _ = draw_of_topics(topics, chain, draw)
     probabilities = words.to_numpy()[: int((weights > 0).sum())]
     if probabilities.shape[1] < 2:
         raise ValueError(f"{name} has one word, and coherence needs two; give more words.")

@@ -8,7 +8,8 @@ import xarray as xr
 from pymc_dpsplit.components.arguments import check_integer, generator_of
 from pymc_dpsplit.kernels.random import draw_key
 from pymc_dpsplit.topic_model.completed_documents import checked_documents, with_remainder
-from pymc_dpsplit.topic_model.read_topics import draw_of_topics, topic_model_name, topic_words
+from pymc_dpsplit.topic_model.read_topics import draw_of_topics, topic_model_name
+from pymc_dpsplit.topic_model.recorded_topics import recorded_topics
 from pymc_dpsplit.topics.completion import fill_document_weights
 from pymc_dpsplit.topics.corpus import corpus_of
 from pymc_dpsplit.variables.names import names_in
@@ -78,11 +79,9 @@ def document_topics(
     check_integer("sweeps", sweeps, 2)
     rng = generator_of("random_seed", random_seed)
     name = topic_model_name(idata, var_name)
-    topics = topic_words(idata, var_name=name)
-    rows = checked_documents(documents, topics, name)
-    words, weights = draw_of_topics(idata, name, topics, chain, draw)
-    alphas: Any = idata["sample_stats"][f"{name}_alpha"]
-    alpha = float(alphas.sel(chain=words["chain"], draw=words["draw"]))
+    topics = recorded_topics(idata, name)
+    rows = checked_documents(documents, topics.words, name)
+    words, weights, alpha = draw_of_topics(topics, chain, draw)
     shares, phi = with_remainder(weights.to_numpy(), words.to_numpy())
     corpus, key = corpus_of(rows), np.uint64(draw_key(rng))
     tokens = np.repeat(corpus.words, corpus.counts)

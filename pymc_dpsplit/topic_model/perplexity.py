@@ -9,7 +9,8 @@ import xarray as xr
 from pymc_dpsplit.components.arguments import check_integer, generator_of
 from pymc_dpsplit.kernels.random import draw_key
 from pymc_dpsplit.topic_model.completed_documents import checked_documents, with_remainder
-from pymc_dpsplit.topic_model.read_topics import topic_model_name, topic_words
+from pymc_dpsplit.topic_model.read_topics import topic_model_name
+from pymc_dpsplit.topic_model.recorded_topics import recorded_topics
 from pymc_dpsplit.topics.completion import add_completions
 from pymc_dpsplit.topics.corpus import corpus_of
 from pymc_dpsplit.topics.halves import divide_documents
@@ -78,18 +79,15 @@ def topic_perplexity(
     check_integer("sweeps", sweeps, 2)
     rng = generator_of("random_seed", random_seed)
     name = topic_model_name(idata, var_name)
-    topics = topic_words(idata, var_name=name)
-    rows = checked_documents(documents, topics, name)
+    topics = recorded_topics(idata, name)
+    rows = checked_documents(documents, topics.words, name)
     halves = divide_documents(corpus_of(rows), rng)
     probability = np.zeros(len(halves.words))
-    chosen = _spaced(topics.sizes["chain"], topics.sizes["draw"], draws)
-    alphas: Any = idata["sample_stats"][f"{name}_alpha"]
-    weights: Any = idata["posterior"][f"{name}_weights"]
-    for chain, draw in chosen:
-        one = topics[chain, draw]
-        at = {"chain": one["chain"], "draw": one["draw"]}
-        law = with_remainder(weights.sel(at).to_numpy(), one.to_numpy())
-        alpha, schedule = float(alphas.sel(at)), (sweeps, sweeps // 3)
+    chosen = _spaced(topics.alphas.sizes["chain"], topics.alphas.sizes["draw"], draws)
+    words, weights, alphas = (of.to_numpy() for of in topics)
+    for at in chosen:
+        law = with_remainder(weights[at], words[at])
+        alpha, schedule = float(alphas[at]), (sweeps, sweeps // 3)
         key = np.uint64(draw_key(rng))
         add_completions(halves, *law, alpha, schedule, key, probability)
     logs = np.log(probability[halves.is_second] / len(chosen))

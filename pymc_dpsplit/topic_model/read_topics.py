@@ -6,14 +6,16 @@ import numpy as np
 import xarray as xr
 
 from pymc_dpsplit.components.arguments import check_integer, shown
-from pymc_dpsplit.topic_model.record import TOPIC_PART, WORD_TOTALS, TopicRecord
+from pymc_dpsplit.topic_model.record import TOPIC_PART
+from pymc_dpsplit.topic_model.recorded_topics import RecordedTopics, recorded_topics
 
 
 def topic_words(idata: xr.DataTree, *, var_name: str | None = None) -> xr.DataArray:
     """Return the probabilities of all words in the topics of a trace.
 
-    Topics are large, so a trace holds them for every T-th draw only; T depends on their number and
-    on the vocabulary, and is 1 where both are small.
+    Topics are large, so a trace holds them for every T-th draw only, a part of them in each draw up
+    to the next one; T depends on their number and on the vocabulary, and is 1 where both are small.
+    Of a trace from which draws were removed, topics are read where all T parts are left.
 
     Parameters
     ----------
@@ -31,7 +33,8 @@ def topic_words(idata: xr.DataTree, *, var_name: str | None = None) -> xr.DataAr
     Raises
     ------
     ValueError
-        If the trace has no topics, or too few draws to hold those of one draw.
+        If the trace has no topics, or no draw whose topics are whole: there are too few draws, or
+        parts of each were removed.
 
     Examples
     --------
@@ -46,26 +49,7 @@ def topic_words(idata: xr.DataTree, *, var_name: str | None = None) -> xr.DataAr
     >>> dps.topic_words(idata).shape
     (2, 20, 8, 3)
     """
-    name = topic_model_name(idata, var_name)
-    totals: Any = idata["constant_data"][f"{name}_{WORD_TOTALS}"]
-    weights: Any = idata["posterior"][f"{name}_weights"]
-    parts: Any = idata["sample_stats"][f"{name}_{TOPIC_PART}"]
-    record = TopicRecord(weights.sizes[f"{name}_topic"], totals.size)
-    topics = record.joined(parts.to_numpy())
-    if not topics.shape[1]:
-        raise ValueError(
-            f"idata has {parts.sizes['draw']} draws, but the topics of {name} take "
-            f"{record.n_parts} draws; sample more."
-        )
-    word = str(totals.dims[0])
-    coords = {
-        "chain": parts["chain"],
-        "draw": parts["draw"][:: record.n_parts][: topics.shape[1]],
-        f"{name}_topic": weights[f"{name}_topic"],
-        **({word: totals[word]} if word in totals.coords else {}),
-    }
-    dims = ("chain", "draw", f"{name}_topic", word)
-    return xr.DataArray(topics, coords, dims, name=f"{name}_topic_words")
+    return recorded_topics(idata, topic_model_name(idata, var_name)).words
 
 
 def top_words(
@@ -114,9 +98,8 @@ def top_words(
     2
     """
     check_integer("n", n, 1)
-    name = topic_model_name(idata, var_name)
-    topics = topic_words(idata, var_name=name)
-    chosen, weights = draw_of_topics(idata, name, topics, chain, draw)
+    topics = recorded_topics(idata, topic_model_name(idata, var_name))
+    chosen, weights, _ = draw_of_topics(topics, chain, draw)
     occupied = int((weights > 0).sum())
     probabilities = chosen.to_numpy()[:occupied]
     order = np.argsort(-probabilities, axis=1, kind="stable")[:, :n]
@@ -133,23 +116,21 @@ def top_words(
 
 
 def draw_of_topics(
-    idata: xr.DataTree, name: str, topics: xr.DataArray, chain: int, draw: int
-) -> tuple[xr.DataArray, xr.DataArray]:
-    """Return the topics and the global weights of one draw.
+    topics: RecordedTopics, chain: int, draw: int
+) -> tuple[xr.DataArray, xr.DataArray, float]:
+    """Return the topics, the global weights and alpha of one draw.
 
     Parameters
     ----------
-    idata : DataTree
-    name : str
-    topics : DataArray
-        See `topic_words`.
+    topics : RecordedTopics
     chain, draw : int
         Position among the draws that hold topics.
 
     Returns
     -------
-    topics : DataArray, shape (L, V)
+    words : DataArray, shape (L, V)
     weights : DataArray, shape (L,)
+    alpha : float
 
     Raises
     ------
@@ -157,15 +138,14 @@ def draw_of_topics(
         If a position is out of range.
     """
     for key, at in {"chain": chain, "draw": draw}.items():
-        length = topics.sizes[key]
+        length = topics.words.sizes[key]
         if not -length <= at < length:
             raise ValueError(
                 f"{key}={shown(at)} is out of range; give an integer from {-length} to "
                 f"{length - 1}."
             )
-    chosen: xr.DataArray = topics[chain, draw]
-    weights: Any = idata["posterior"][f"{name}_weights"]
-    return chosen, weights.sel(chain=chosen["chain"], draw=chosen["draw"])
+    words, weights, alphas = (of[chain, draw] for of in topics)
+    return words, weights, float(alphas)
 
 
 def topic_model_name(idata: xr.DataTree, var_name: str | None) -> str:

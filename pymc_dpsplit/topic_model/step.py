@@ -15,7 +15,7 @@ from pymc.util import get_random_generator
 from pymc_dpsplit.components.arguments import check_integer
 from pymc_dpsplit.kernels.threads import new_pool
 from pymc_dpsplit.topic_model.lookup import find_topic_models
-from pymc_dpsplit.topic_model.record import TOPIC_PART, TopicRecord
+from pymc_dpsplit.topic_model.record import TOPIC_DRAW, TOPIC_PART, TopicRecord
 from pymc_dpsplit.topics.concentrations import alpha_factor, eta_factor, gamma_factor, log_joint
 from pymc_dpsplit.topics.corpus import corpus_of, document_lengths, expected_tables
 from pymc_dpsplit.topics.documents import log_probability_of_topics
@@ -160,6 +160,7 @@ class HDPTopicsStep(BlockedStep):
         }
         op = self.topics.op
         self._record = TopicRecord(op.max_topics, op.n_words)
+        names[f"{self.topics.name}_{TOPIC_DRAW}"] = (np.int64, [])
         length = self._record.part_length
         row = np.dtype((np.float32, (length,)))
         names[f"{self.topics.name}_{TOPIC_PART}"] = (row, [length])
@@ -218,6 +219,7 @@ class HDPTopicsStep(BlockedStep):
         self.labels, self.word_counts, self.tables, self.weights, self.log_rest = state
         stats = self._stats(state, strengths)
         log_words, stats[f"{self.topics.name}_{TOPIC_PART}"] = self._recorded(state, strengths.eta)
+        stats[f"{self.topics.name}_{TOPIC_DRAW}"] = self.n_done - self.n_tune
         self.n_done += 1
         stats[f"{self.topics.name}_seconds"] = time.perf_counter() - began
         return {**point, **self.topics.point_values(state, log_words)}, [stats]

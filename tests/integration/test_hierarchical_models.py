@@ -274,7 +274,9 @@ def test_chains_go_on_from_the_labels_of_the_trace(sampled):
     moved = idata.copy()
     held = idata.constant_data.to_dataset()
     moved["constant_data"] = type(idata)(held.assign(x_groups=held["x_groups"] * 0))
-    with pytest.raises(ValueError, match="x has other groups in idata than in the model; give"):
+    with pytest.raises(
+        ValueError, match="idata was sampled with other groups= of x than the model"
+    ):
         dps.extend(moved, model, **quiet)
     other = idata.copy()
     stats = idata.sample_stats.to_dataset()

@@ -131,14 +131,18 @@ def test_topics_spread_over_draws(monkeypatch):
     with model:
         step = dps.HDPTopicsStep()
     step.setup_chain(np.random.default_rng(1), 2, 8)
-    point, parts = model.initial_point(), []
+    point, parts, numbers = model.initial_point(), [], []
     for _ in range(10):
         point, (stats,) = step.step(point)
         parts.append(stats["w_topic_part"])
+        numbers.append(stats["w_topic_draw"])
+    assert numbers == [-2, -1, 0, 1, 2, 3, 4, 5, 6, 7]
     record = TopicRecord(6, 3)
     assert record.n_parts == 3
     assert not np.any(parts[:2])
-    topics = record.joined(np.array(parts[2:]))
+    places = record.whole_records(np.array([numbers]))
+    assert places.tolist() == [[2, 3, 4], [5, 6, 7]]
+    topics = record.joined(np.array(parts)[places])
     assert topics.shape == (2, 6, 3)
     sums = topics.sum(axis=-1)
     assert np.allclose(sums[sums > 0], 1.0, atol=1e-5)

@@ -218,6 +218,25 @@ def test_models_without_the_mixture_are_refused() -> None:
         dps.extend(drawn(), model_of(alpha=1e6))
 
 
+def declare_beside(kind: str) -> None:
+    if kind == "DPMixture":
+        dps.DPMixture("x", 1.0, component_of("Normal", 1), observed=ROWS)
+    elif kind == "HDPMixture":
+        of = {"groups": [0, 0, 0, 1, 1, 1], "observed": ROWS}
+        dps.HDPMixture("x", 1.0, 1.0, component_of("Normal", 1), **of)
+
+
+@pytest.mark.parametrize("kind", ["alone", "DPMixture", "HDPMixture"])
+def test_topics_are_not_restarted(kind: str) -> None:
+    """A chain would begin with new topics, whatever is sampled beside them."""
+    with pm.Model() as model:
+        declare_beside(kind)
+        dps.HDPTopics("w", 1.0, 1.0, 0.5, observed=[[3, 1, 0], [0, 0, 4]])
+    message = r"w is an HDPTopics, .* not in a trace, .* step=Checkpoint\(folder\), which keeps"
+    with pytest.raises(ValueError, match=message):
+        extended(trace_of(model), model)
+
+
 def test_step_refuses_a_point_that_is_no_draw(model: pm.Model) -> None:
     with pytest.raises(ValueError, match="initvals holds no whole draw of the mixture"):
         dps.DPSplitMerge(model.free_RVs, model=model, continues=True)

@@ -43,6 +43,7 @@ from pymc_dpsplit.posterior.trace.groups import choose_mixture, group_of
 from pymc_dpsplit.posterior.trace.hierarchical import declared_mixture
 from pymc_dpsplit.posterior.trace.log_density import log_density_by_model
 from pymc_dpsplit.posterior.trace.places import spread_places
+from pymc_dpsplit.posterior.trace.replaced_data import refuse_replaced
 from pymc_dpsplit.posterior.trace.rows_in_groups import trace_of_group
 from pymc_dpsplit.posterior.trace.values import PlottedValues, plotted_values
 from pymc_dpsplit.variables import MixtureVariables
@@ -126,8 +127,8 @@ def density(
     Raises
     ------
     ValueError
-        If the mixture has no such density, if the trace lacks the values, if the model is required,
-        or if an argument is out of range.
+        If the mixture has no such density, if the trace lacks the values, if the model is required
+        or `pm.set_data` has replaced what is read of it, or if an argument is out of range.
 
     Notes
     -----
@@ -258,6 +259,7 @@ def _by_model(
 ) -> Density:
     """Return the density of some features, given others, as a function of points (G, F)."""
     posterior = recorded_posterior(idata, mixture)
+    refuse_replaced(idata, [*mixture.law, *mixture.hyperparameters.values()])
     places = spread_places(posterior, most)
 
     def log_density(points: np.ndarray, features: tuple[int, ...]) -> np.ndarray:

@@ -39,7 +39,7 @@ from pymc_dpsplit.posterior.diagnostics.topics import (
 )
 from pymc_dpsplit.posterior.trace.declared import kept_rows
 from pymc_dpsplit.posterior.trace.groups import choose_mixture, group_of, mixture_names
-from pymc_dpsplit.posterior.trace.hierarchical import hierarchical_in
+from pymc_dpsplit.posterior.trace.hierarchical import declared_mixture, hierarchical_in
 from pymc_dpsplit.posterior.trace.labels import refuse_other_data
 from pymc_dpsplit.posterior.trace.recorded import counts_of, refuse_other_draws
 from pymc_dpsplit.variables import find_mixtures
@@ -188,7 +188,7 @@ def diagnose(
     name = choose_mixture(idata, var_name)
     posterior, stats = group_of(idata, "posterior"), group_of(idata, "sample_stats")
     refuse_other_draws(posterior, stats, "sample_stats")
-    mixture = None if model is None else find_mixtures(model).get(name)
+    mixture = None if model is None else declared_mixture(model, name)
     if mixture is not None:
         refuse_other_data(idata, mixture)
     draws = invariant_quantities(posterior, stats, name, mixture_names(idata))

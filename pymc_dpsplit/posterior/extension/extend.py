@@ -83,9 +83,9 @@ def extend(
     Raises
     ------
     ValueError
-        If there is no model or it has no mixture; if the trace is of another model or other data;
-        if it lacks a free variable, all clusters of a last draw, draws between those it holds, or
-        the labels of an `HDPMixture`.
+        If there is no model or it has no mixture, or an `HDPTopics`, the topics of whose tokens are
+        not in a trace; if the trace is of another model or other data; if it lacks a free variable,
+        all clusters of a last draw, draws between those it holds, or the labels of an `HDPMixture`.
 
     Notes
     -----

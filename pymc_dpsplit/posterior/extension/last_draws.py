@@ -14,6 +14,7 @@ from pymc_dpsplit.posterior.trace.places import all_places
 from pymc_dpsplit.posterior.trace.recorded import counts_of
 from pymc_dpsplit.posterior.trace.replaced_data import refuse_other_values
 from pymc_dpsplit.posterior.trace.rows_in_groups import rows_in_groups
+from pymc_dpsplit.topic_model.lookup import find_topic_models
 from pymc_dpsplit.variables import MixtureVariables, find_mixtures
 
 
@@ -33,11 +34,16 @@ def last_draws(idata: xr.DataTree, model: Model) -> list[dict[str, np.ndarray]]:
     Raises
     ------
     ValueError
-        If the trace is of another model or of other data, lacks a free variable or draws between
-        those that it holds, or does not hold all clusters of a last draw.
+        If the model has topics; if the trace is of another model or of other data, lacks a free
+        variable or draws between those that it holds, or does not hold all clusters of a last draw.
     """
     mixtures = find_mixtures(model)
     grouped = find_hierarchical(model)
+    for name in find_topic_models(model):
+        raise ValueError(
+            f"{name} is an HDPTopics, the topics of whose tokens are not in a trace, so that no "
+            "chain can go on from it; sample with step=Checkpoint(folder), which keeps them."
+        )
     if not mixtures and not grouped:
         raise ValueError(
             "model has no mixture, and only those with one can be extended; give the model of a "
@@ -83,16 +89,11 @@ def last_draws_in_groups(idata: xr.DataTree, model: Model) -> dict[str, LastDraw
     Raises
     ------
     ValueError
-        If the trace lacks labels, or groups are not those of the model.
+        If the trace lacks labels, or has others than its numbers of clusters tell.
     """
     posterior, found = group_of(idata, "posterior"), {}
-    for name, mixture in find_hierarchical(model).items():
+    for name in find_hierarchical(model):
         rows = rows_in_groups(idata, name)
-        if not np.array_equal(rows.group_of_row, mixture.groups.group_of_row):
-            raise ValueError(
-                f"{name} has other groups in idata than in the model; give the model with the "
-                "groups with which idata was sampled."
-            )
         labels = rows.labels[:, -1]
         if (labels.max(axis=1) + 1 != counts_of(posterior, name).to_numpy()[:, -1]).any():
             raise ValueError(

@@ -15,6 +15,7 @@ from pymc_dpsplit.posterior.trace.groups import (
 )
 from pymc_dpsplit.posterior.trace.hierarchical import hierarchical_in
 from pymc_dpsplit.posterior.trace.recorded import counts_of, refuse_many
+from pymc_dpsplit.posterior.trace.replaced_data import refuse_replaced
 from pymc_dpsplit.prior.n_clusters import n_clusters_under
 from pymc_dpsplit.variables import find_mixtures
 
@@ -42,14 +43,17 @@ def n_clusters_prior(idata: xr.DataTree, name: str, model: Model | None) -> xr.D
     Raises
     ------
     ValueError
-        If there is neither a model nor such a group.
+        If there is neither a model nor such a group, or if `pm.set_data` has replaced what the law
+        of the model depends on.
     """
     mixture = None if model is None else find_mixtures(model).get(name)
     if mixture is not None:
+        refuse_replaced(idata, mixture.law)
         discounts, strengths = pm.draw(list(mixture.law), _N_DRAWS, random_seed=0)
         return n_clusters_under(np.ravel(discounts), np.ravel(strengths), _n_rows(idata, name))
     grouped = None if model is None else hierarchical_in(model, name)
     if grouped is not None:
+        refuse_replaced(idata, grouped.concentrations.values())
         counts: Any = pm.draw(grouped.measure["n_clusters"], _N_DRAWS, random_seed=0)
         return _shares(counts)
     drawn = find_group(idata, "prior")

@@ -77,7 +77,8 @@ def plot_density(
     ------
     ValueError
         If the mixture has no such density, if the trace lacks the values, if the model is
-        required, or if an argument is out of range.
+        required or `pm.set_data` has replaced what is read of it, or if an argument is out of
+        range.
 
     Notes
     -----

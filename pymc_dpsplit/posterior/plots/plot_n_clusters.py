@@ -51,7 +51,8 @@ def plot_n_clusters(
     Raises
     ------
     ValueError
-        If the trace lacks a group or a variable, or if the prior is not available.
+        If the trace lacks a group or a variable, or if the prior is not available or `pm.set_data`
+        has replaced what it depends on.
 
     Examples
     --------

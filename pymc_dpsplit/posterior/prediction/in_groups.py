@@ -16,6 +16,7 @@ from pymc_dpsplit.posterior.trace.draws import MixtureDraw
 from pymc_dpsplit.posterior.trace.groups import group_of
 from pymc_dpsplit.posterior.trace.hierarchical import draw_of_group
 from pymc_dpsplit.posterior.trace.labels import sample_labels
+from pymc_dpsplit.posterior.trace.rows_in_groups import refuse_other_groups_of_rows
 from pymc_dpsplit.variables.shared_labels import numbered_groups
 
 # Position of new groups among those of the model.
@@ -43,7 +44,7 @@ class LabelsInGroups:
     Raises
     ------
     ValueError
-        If the groups do not fit the new rows, or the trace has no labels.
+        If the groups do not fit the new rows, or the trace has no labels, or other groups.
     """
 
     def __init__(
@@ -54,6 +55,8 @@ class LabelsInGroups:
         groups: Any,
         n_new: int,
     ) -> None:
+        if groups is not None:
+            refuse_other_groups_of_rows(idata, mixture.name, mixture.groups)
         self._group_of_row = mixture.groups.group_of_row
         of_new = _positions(groups, n_new, mixture)
         self._groups, self.position = np.unique(of_new, return_inverse=True)

@@ -128,7 +128,8 @@ def predict(
     ------
     ValueError
         If there is no model, if the rows or the partition do not match it, if the trace lacks the
-        mixture, or if draws have more clusters than were recorded.
+        mixture or was sampled with other data, or with `groups` with other groups, or if draws have
+        more clusters than were recorded.
 
     Notes
     -----
@@ -174,10 +175,9 @@ def predict(
         places = _places(posterior, num_samples)
         return responses_to(covariates, posterior, mixture, model, places, labels_in_groups, rng)
     rows = read_new(new, mixture, model, covariates)
-    reference = (
-        None if partition is None else reference_of(partition, *observations_in(model, mixture))
-    )
-    if reference is not None:
+    reference = None
+    if partition is not None:
+        reference = reference_of(partition, *observations_in(model, mixture))
         refuse_other_data(idata, mixture)
     in_groups = None if labels_in_groups is None else labels_in_groups(len(rows.values))
     labelled: Any = None

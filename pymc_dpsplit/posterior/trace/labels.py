@@ -9,6 +9,7 @@ from pymc.model import Model
 from pymc_dpsplit.components.arguments import generator_of
 from pymc_dpsplit.data.blocks import column_centres
 from pymc_dpsplit.hierarchical_model.lookup import find_hierarchical
+from pymc_dpsplit.hierarchical_model.measure import HierarchicalMeasure
 from pymc_dpsplit.moves.partition_law import PartitionLaw
 from pymc_dpsplit.moves.sweep.density import log_density_alone
 from pymc_dpsplit.moves.target import Target
@@ -23,7 +24,12 @@ from pymc_dpsplit.posterior.trace.groups import (
 )
 from pymc_dpsplit.posterior.trace.hierarchical import hierarchical_in
 from pymc_dpsplit.posterior.trace.places import all_places
-from pymc_dpsplit.posterior.trace.replaced_data import refuse_replaced, values_differ
+from pymc_dpsplit.posterior.trace.replaced_data import (
+    other_argument,
+    refuse_replaced,
+    values_differ,
+)
+from pymc_dpsplit.posterior.trace.rows_in_groups import refuse_other_groups_of_rows
 from pymc_dpsplit.sampler import moves_of
 from pymc_dpsplit.topic_model.lookup import find_topic_models
 from pymc_dpsplit.variables import MixtureVariables, find_mixtures
@@ -225,7 +231,7 @@ def refuse_other_data(
     labels: xr.DataArray | None = None,
     reads_data: bool = True,
 ) -> None:
-    """Refuse a trace of other observations than the model has, in number or in value.
+    """Refuse a trace of other observations than the model has, in number, value or groups.
 
     Parameters
     ----------
@@ -240,7 +246,7 @@ def refuse_other_data(
     ------
     ValueError
         If the labels, or the observed data of the trace, are of another number, or the data have
-        other values.
+        other values, or rows are in other groups.
     """
     values = find_observed(idata, mixture.name)
     _refuse_other_groups(idata, mixture, values is not None)
@@ -272,7 +278,10 @@ def refuse_other_data(
 def _refuse_other_groups(
     idata: xr.DataTree | xr.Dataset, mixture: MixtureVariables, is_whole: bool
 ) -> None:
-    """Refuse a trace in which other rows share labels than in the model, if it says which do."""
+    """Refuse a trace in which other rows are together than in the model, if it says which are."""
+    of_measure: Any = mixture.measure["weights"].owner
+    if isinstance(of_measure.op, HierarchicalMeasure):
+        refuse_other_groups_of_rows(idata, mixture.name, of_measure.op.groups)
     found, shared = find_shared(idata, mixture.name), mixture.items.shared
     known: SharedInTrace = SharedInTrace(None, None)
     if shared is not None:
@@ -284,10 +293,7 @@ def _refuse_other_groups(
         is_absent = own is None and not is_whole
         are_equal = (own is None) == (other is None) and np.array_equal(own, other)  # type: ignore[arg-type]
         if not is_absent and not are_equal:
-            raise ValueError(
-                f"idata was sampled with other {argument}= of {mixture.name} than the model has; "
-                "give the model with which idata was sampled."
-            )
+            raise ValueError(other_argument(argument, mixture.name))
 
 
 def _differ(recorded: np.ndarray, mixture: MixtureVariables) -> bool:

@@ -84,6 +84,14 @@ def _refuse(idata: xr.DataTree | xr.Dataset, group: str, variables: Mapping[str,
             )
 
 
+def other_argument(argument: str, name: str) -> str:
+    """Return what is said of a trace sampled with another `argument` of the mixture `name`."""
+    return (
+        f"idata was sampled with other {argument}= of {name} than the model has; give the model "
+        "with which idata was sampled."
+    )
+
+
 def values_differ(recorded: np.ndarray, known: np.ndarray) -> bool:
     """Return whether an array of a trace has other values than that of a model.
 

@@ -5,7 +5,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
+from pymc_dpsplit.hierarchical_model.groups import RowGroups
 from pymc_dpsplit.posterior.trace.groups import find_group, find_labels, group_of
+from pymc_dpsplit.posterior.trace.replaced_data import other_argument
 
 
 class RowsInGroups(NamedTuple):
@@ -78,6 +80,46 @@ def rows_in_groups(idata: xr.DataTree, name: str) -> RowsInGroups:
     dim = held[keys[1]].dims[0]
     alphas = stats[f"{name}_alpha"].transpose("chain", "draw").to_numpy()
     return RowsInGroups(held[keys[0]].to_numpy(), held[dim], labels.to_numpy(), alphas)
+
+
+def refuse_other_groups_of_rows(
+    idata: xr.DataTree | xr.Dataset, name: str, groups: RowGroups
+) -> None:
+    """Refuse a trace of rows in other groups than the model has, in number, members or name.
+
+    Parameters
+    ----------
+    idata : DataTree or Dataset
+        Its group constant_data may have been dropped, or be without the names.
+    name : str
+        Name of the hierarchical mixture.
+    groups : RowGroups
+        Those of the model.
+
+    Raises
+    ------
+    ValueError
+    """
+    held = find_group(idata, "constant_data")
+    keys = f"{name}_groups", f"{name}_group_sizes"
+    if held is None or any(key not in held for key in keys):
+        return
+    dim = held[keys[1]].dims[0]
+    are_same = (
+        np.array_equal(held[keys[0]].to_numpy(), groups.group_of_row)
+        and np.array_equal(held[keys[1]].to_numpy(), groups.sizes)
+        and (dim not in held.coords or _are_same_names(held[dim], groups))
+    )
+    if not are_same:
+        raise ValueError(other_argument("groups", name))
+
+
+def _are_same_names(recorded: xr.DataArray, groups: RowGroups) -> bool:
+    """Whether groups have the names of a trace, which may store them as another type."""
+    known = xr.DataArray(list(groups.names), dims=recorded.dims)
+    of_trace, of_model = (list(map(str, of.to_numpy())) for of in (recorded, known))
+    # Dates are written with more or fewer digits.
+    return of_trace == of_model or recorded.to_index().equals(known.to_index())
 
 
 def trace_of_group(idata: xr.DataTree, name: str, group: Any) -> xr.DataTree:

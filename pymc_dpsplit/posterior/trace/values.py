@@ -13,6 +13,7 @@ from pymc.model import Model
 from pymc_dpsplit.posterior.trace.draws import conditionings_of
 from pymc_dpsplit.posterior.trace.groups import find_group, find_latent, find_observed, group_of
 from pymc_dpsplit.posterior.trace.places import spread_draws, spread_places
+from pymc_dpsplit.posterior.trace.replaced_data import refuse_replaced
 from pymc_dpsplit.variables import MixtureVariables, find_mixtures
 from pymc_dpsplit.variables.observed import values_of
 
@@ -59,7 +60,8 @@ def plotted_values(
     Raises
     ------
     ValueError
-        If the trace lacks the values, or if the model is required.
+        If the trace lacks the values, if the model is required, or if `pm.set_data` has replaced
+        the data or their mean.
     """
     posterior = group_of(idata, "posterior")
     latent = find_latent(idata, name)
@@ -86,7 +88,7 @@ def plotted_values(
         )
     if "mean" not in mixture.rv.owner.op.extras:
         return PlottedValues(observed, "data", "")
-    errors = _errors(posterior, mixture, model, observed, num_samples)
+    errors = _errors(idata, mixture, model, observed, num_samples)
     return PlottedValues(errors, "data less their mean", ", less its mean")
 
 
@@ -113,7 +115,8 @@ def mean_values(
     Raises
     ------
     ValueError
-        If the trace lacks the values, or if the model is required.
+        If the trace lacks the values, if the model is required, or if `pm.set_data` has replaced
+        the data or their mean.
     """
     shown = plotted_values(idata, name, model, num_samples)
     if shown.kind == "data":
@@ -154,14 +157,16 @@ def _pooled(drawn: xr.DataArray, num_samples: int) -> xr.DataArray:
 
 
 def _errors(
-    posterior: xr.Dataset,
+    idata: xr.DataTree,
     mixture: MixtureVariables,
     model: Model,
     observed: xr.DataArray,
     num_samples: int,
 ) -> xr.DataArray:
     """Return data less their mean in several draws, without imputed entries."""
+    posterior = group_of(idata, "posterior")
     places = spread_places(posterior, num_samples)
+    refuse_replaced(idata, [mixture.data])
     is_missing = np.isnan(observed.to_numpy())
     found = [
         np.where(is_missing, np.nan, conditioning.rows.reshape(observed.shape))
