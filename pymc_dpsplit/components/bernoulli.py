@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import scipy
 
 from pymc_dpsplit.components import column_functions as columns
 from pymc_dpsplit.components.beta_probability import (
@@ -23,7 +22,7 @@ from pymc_dpsplit.components.column_kernels import implement_by_column
 from pymc_dpsplit.components.component_family import Values
 from pymc_dpsplit.components.dispatch import implements
 from pymc_dpsplit.components.hyperparameters import A0_B0, Requirements
-from pymc_dpsplit.components.parameter_laws import inside
+from pymc_dpsplit.components.parameter_laws import probability_of
 from pymc_dpsplit.components.support import ZERO_ONE
 from pymc_dpsplit.kernels.special import LOG_ZERO, log_growth, log_of_ratio, log_sum_of_two
 
@@ -60,8 +59,8 @@ class Bernoulli(WithProbability):
     `from_data` uses ``a0 = b0 = 1``, a uniform prior on each probability.
 
     In the trace ``p`` is at most ``1 - 1e-16``.  Under the base measure it would be closer to 1
-    with probability 6e-4 if ``b0 = 0.2``, and 2e-5 if ``b0 = 0.3``.  This matters only if ``b0`` is
-    a variable, which then needs a prior away from 0.
+    with probability 6e-4 if ``b0 = 0.2``, and 2e-5 if ``b0 = 0.3``.  A value there stands for all
+    that are closer to 1, also in the density from which hyperparameters that are variables move.
 
     References
     ----------
@@ -83,7 +82,7 @@ class Bernoulli(WithProbability):
         return {"a0": 1.0, "b0": 1.0}
 
     def unpack(self, params: np.ndarray, shift: np.ndarray) -> dict[str, np.ndarray]:
-        return {"p": inside(scipy.special.expit(params[:, 1:]))}
+        return {"p": probability_of(params[:, 1:])}
 
     def pack(self, parameters: Mapping[str, np.ndarray], shift: np.ndarray) -> np.ndarray:
         log_zero = np.log1p(-parameters["p"])

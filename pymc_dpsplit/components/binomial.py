@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-import scipy
 
 from pymc_dpsplit.components import column_functions as columns
 from pymc_dpsplit.components.arguments import refuse_where
@@ -23,7 +22,7 @@ from pymc_dpsplit.components.component_family import Values
 from pymc_dpsplit.components.dispatch import implements
 from pymc_dpsplit.components.graph_functions import log_gamma
 from pymc_dpsplit.components.hyperparameters import A0_B0, Requirements
-from pymc_dpsplit.components.parameter_laws import inside
+from pymc_dpsplit.components.parameter_laws import probability_of
 from pymc_dpsplit.components.support import COUNTS
 from pymc_dpsplit.data.blocks import highest_of
 from pymc_dpsplit.kernels.special import LOG_ZERO, log_choose, log_sum_of_two
@@ -90,7 +89,7 @@ class Binomial(WithProbability):
         return super().validate_rows(rows)
 
     def unpack(self, params: np.ndarray, shift: np.ndarray) -> dict[str, np.ndarray]:
-        return {"p": inside(scipy.special.expit(params[:, 1:]))}
+        return {"p": probability_of(params[:, 1:])}
 
     def pack(self, parameters: Mapping[str, np.ndarray], shift: np.ndarray) -> np.ndarray:
         log_p, log_q = np.log(parameters["p"]), np.log1p(-parameters["p"])

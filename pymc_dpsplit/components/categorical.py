@@ -28,6 +28,7 @@ from pymc_dpsplit.components.category_weights import (
     without_absent,
 )
 from pymc_dpsplit.components.component_family import Values
+from pymc_dpsplit.components.parameter_laws import TINY, log_power
 from pymc_dpsplit.data.blocks import highest_of
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.lookup import fill_log_lookup
@@ -41,7 +42,6 @@ from pymc_dpsplit.kernels.special import (
 from pymc_dpsplit.kernels.tiles import TILE
 from pymc_dpsplit.kernels.views import part_of, row_of
 
-_TINY = np.finfo(np.float64).tiny
 # Larger codes are refused as implausible: each cluster stores a table of size D times C.
 _MOST_CATEGORIES = 10_000
 
@@ -170,7 +170,7 @@ class Categorical(DiscreteByColumn):
     def unpack(self, params: np.ndarray, shift: np.ndarray) -> dict[str, np.ndarray]:
         # An underflow to 0 would mark the category as absent.
         log_p = params[:, 1:]
-        p = np.where(log_p > 0.5 * LOG_ZERO, np.maximum(np.exp(log_p), _TINY), 0.0)
+        p = np.where(log_p > 0.5 * LOG_ZERO, np.maximum(np.exp(log_p), TINY), 0.0)
         n_features = shift.shape[0]
         return {"p": p.reshape(len(p), n_features, p.shape[1] // n_features)}
 
@@ -191,7 +191,7 @@ class Categorical(DiscreteByColumn):
         present = pt.where(is_there, a0, 0.0)
         # For an absent category the term is log 1 - log Gamma(1) = 0.
         exponent = pt.where(is_there, a0, 1.0)
-        terms = (exponent - 1.0) * pt.log(pt.where(is_there, p, 1.0)) - pt.gammaln(exponent)
+        terms = log_power(pt.where(is_there, p, 1.0), exponent, pt) - pt.gammaln(exponent)
         return pt.gammaln(present.sum(axis=2)).sum(axis=1) + terms.sum(axis=2).sum(axis=1)
 
     def log_density(self, rows: Any, graph_parameters: Values, pt: Any) -> Any:
@@ -208,7 +208,7 @@ class Categorical(DiscreteByColumn):
             scaled = rng.standard_exponential(shape) / a0
         log_gamma = np.log(rng.standard_gamma(a0 + 1.0, shape)) - scaled
         p = np.exp(log_gamma - log_gamma.max(2, keepdims=True))
-        p = np.maximum(p / p.sum(2, keepdims=True), _TINY)
+        p = np.maximum(p / p.sum(2, keepdims=True), TINY)
         return {"p": np.where(a0 > 0.0, p, 0.0)}
 
     def draw_rows(

@@ -16,6 +16,7 @@ from pymc_dpsplit.components.by_column import DiscreteByColumn
 from pymc_dpsplit.components.component_family import Values
 from pymc_dpsplit.components.graph_functions import log_gamma
 from pymc_dpsplit.components.multinomial_kernels import CountRows, MultinomialPrior
+from pymc_dpsplit.components.parameter_laws import TINY, log_power
 from pymc_dpsplit.components.prior_counts import prior_counts
 from pymc_dpsplit.components.sparse_counts import (
     MOST,
@@ -29,7 +30,6 @@ from pymc_dpsplit.data.blocks import blocks_as_floats, count_where
 from pymc_dpsplit.data.sparse_rows import Rows, SparseRows, column_totals, row_totals
 from pymc_dpsplit.kernels.special import LOG_ZERO
 
-_TINY = np.finfo(np.float64).tiny
 # Largest number of bytes of rows drawn in one call; more are refused.
 _MOST_DRAWN = 2**31
 
@@ -164,7 +164,7 @@ class Multinomial(DiscreteByColumn):
 
     def unpack(self, params: np.ndarray, shift: np.ndarray) -> dict[str, np.ndarray]:
         # If a probability underflowed to 0, `pack` would compute log 0.
-        return {"p": np.maximum(np.exp(params[:, 1:]), _TINY)}
+        return {"p": np.maximum(np.exp(params[:, 1:]), TINY)}
 
     def pack(self, parameters: Mapping[str, np.ndarray], shift: np.ndarray) -> np.ndarray:
         p = parameters["p"]
@@ -177,7 +177,7 @@ class Multinomial(DiscreteByColumn):
         """Return the log density of all probabilities but the last, eq. (7.22)."""
         p, a0 = graph_parameters["p"], values["a0"]
         normaliser = pt.gammaln(a0.sum()) - pt.gammaln(a0).sum()
-        return normaliser + ((a0 - 1.0) * pt.log(p)).sum(axis=1)
+        return normaliser + log_power(p, a0, pt).sum(axis=1)
 
     def log_density(self, rows: Any, graph_parameters: Values, pt: Any) -> Any:
         coefficient = log_gamma(rows.sum(axis=1) + 1.0, pt) - log_gamma(rows + 1.0, pt).sum(axis=1)
@@ -202,7 +202,7 @@ class Multinomial(DiscreteByColumn):
         scaled = rng.standard_exponential(shape) / a0
         log_drawn = np.log(rng.standard_gamma(a0 + 1.0, shape)) - scaled
         p = np.exp(log_drawn - log_drawn.max(1, initial=-np.inf, keepdims=True))
-        return {"p": np.maximum(p / p.sum(1, keepdims=True), _TINY)}
+        return {"p": np.maximum(p / p.sum(1, keepdims=True), TINY)}
 
     def draw_rows(
         self,

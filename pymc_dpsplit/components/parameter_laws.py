@@ -7,13 +7,15 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from scipy.special import expit
 
 from pymc_dpsplit.components.component_family import Values
 
 # Bounds that keep parameters from rounding to 0 or 1, where a logarithm would be infinite.
 TINY = np.finfo(np.float64).tiny
 BELOW_ONE = np.nextafter(1.0, 0.0)
-
+# What is this near to one rounds to BELOW_ONE, or to one and is clipped.
+_NEAR_ONE = 1.5 * (1.0 - BELOW_ONE)
 
 # Roots of it and of its inverse are far from the ends of float64.
 _LEAST_GAMMA = 1e-260
@@ -79,7 +81,7 @@ class GammaLaw(NamedTuple):
 
     def log_density(self, graph_parameters: Values, values: Values, pt: Any) -> Any:
         x, a0, b0 = graph_parameters[self.parameter], values["a0"], values["b0"]
-        terms = a0 * pt.log(b0) - pt.gammaln(a0) + (a0 - 1.0) * pt.log(x) - b0 * x
+        terms = a0 * pt.log(b0) - pt.gammaln(a0) + log_power(x, a0, pt) - b0 * x
         return terms.sum(axis=1)
 
     def draw(
@@ -100,7 +102,7 @@ class BetaLaw(NamedTuple):
     def log_density(self, graph_parameters: Values, values: Values, pt: Any) -> Any:
         p, a0, b0 = graph_parameters[self.parameter], values["a0"], values["b0"]
         normaliser = pt.gammaln(a0 + b0) - pt.gammaln(a0) - pt.gammaln(b0)
-        terms = normaliser + (a0 - 1.0) * pt.log(p) + (b0 - 1.0) * pt.log1p(-p)
+        terms = normaliser + log_power(p, a0, pt) + log_power_of_rest(p, b0, pt)
         return terms.sum(axis=1)
 
     def draw(
@@ -111,6 +113,40 @@ class BetaLaw(NamedTuple):
 
     def central(self, values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         return {self.parameter: inside(values["a0"] / (values["a0"] + values["b0"]))}
+
+
+def log_power(x: Any, exponent: Any, pt: Any) -> Any:
+    """Return the log of ``x ** (exponent - 1)``, or at `TINY` of its integral below, as a graph.
+
+    A parameter at the bound stands for all that are nearer to 0.  Under a tiny exponent these have
+    most of the mass, and the law of the clipped parameter has an atom there; docs/method.md, eq.
+    (8.1).  Other factors of the density are constant so near to 0.
+
+    Parameters
+    ----------
+    x, exponent : symbolic tensors
+        That broadcast against each other; `x` is positive.
+    pt : module
+        `pytensor.tensor`.
+
+    Returns
+    -------
+    symbolic tensor
+    """
+    atom = exponent * np.log(TINY) - pt.log(exponent)
+    return pt.where(pt.le(x, TINY), atom, (exponent - 1.0) * pt.log(x))
+
+
+def log_power_of_rest(p: Any, exponent: Any, pt: Any) -> Any:
+    """Return `log_power` of one minus a probability, which the largest one stands for likewise."""
+    atom = exponent * np.log(_NEAR_ONE) - pt.log(exponent)
+    return pt.where(pt.ge(p, BELOW_ONE), atom, (exponent - 1.0) * pt.log1p(-p))
+
+
+def probability_of(log_odds: np.ndarray) -> np.ndarray:
+    """Return probabilities in the open interval (0, 1), rounded to nearest also near 1."""
+    smaller = expit(-np.abs(log_odds))
+    return inside(np.where(log_odds > 0.0, 1.0 - smaller, smaller))
 
 
 def inside(p: np.ndarray) -> np.ndarray:

@@ -107,6 +107,7 @@ def test_likelihood_of_left_out_rows_is_exact(rng: np.random.Generator) -> None:
 
 
 @pytest.mark.control
+@pytest.mark.filterwarnings("ignore:in some draws the integral:UserWarning")
 def test_row_that_counts_itself_is_caught(
     rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,6 +1,7 @@
 """Leave-one-group-out cross-validation: groups of a latent mixture, or rows in groups."""
 
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,15 @@ from pymc_dpsplit.components.arguments import generator_of
 from pymc_dpsplit.data.blocks import column_centres
 from pymc_dpsplit.hierarchical_model.lookup import HierarchicalVariables
 from pymc_dpsplit.posterior.prediction.in_groups import left_out_shares
+from pymc_dpsplit.posterior.prediction.knots import knots_about, knots_of_parts
 from pymc_dpsplit.posterior.prediction.left_out_groups import left_out_groups
 from pymc_dpsplit.posterior.prediction.loo import over_observations, smoothed
+from pymc_dpsplit.posterior.prediction.panels import (
+    DensityAndLikelihood,
+    Integrals,
+    OfValues,
+    integrals,
+)
 from pymc_dpsplit.posterior.prediction.row_masses import log_density_left_out
 from pymc_dpsplit.posterior.trace.draws import MixtureDraw, draws_of, recorded_posterior
 from pymc_dpsplit.posterior.trace.hierarchical import declared_mixture, hierarchical_in
@@ -31,15 +39,12 @@ from pymc_dpsplit.variables.dependence import dependents_of
 from pymc_dpsplit.variables.likelihood import RowLikelihood
 from pymc_dpsplit.variables.log_density import log_masses
 
-# From values (B, N), a column for each group, to logarithms (B, N).
-OfValues = Callable[[np.ndarray], np.ndarray]
-# Points of the first grid, and of the last.
-_FEWEST, _MOST = 65, 4097
-# The integrals over a grid and over every second of its points may differ by so much.
-_TOLERANCE = 1e-4
-# Log of the density at the ends of the grid relative to its largest value, and most extensions.
-_NEGLIGIBLE = -16.0
-_MOST_EXTENSIONS = 8
+# An integral that may be off by more than this part of it is reported.
+_LARGEST_ERROR = 0.01
+# Key of the draws that tell where the parts of a mixture lie; results depend on it within errors.
+_KEY_OF_KNOTS = 0
+# Kernels give the log of zero as a number below this one.
+_LOG_ZERO = -1e200
 
 
 def loo_groups(
@@ -94,8 +99,10 @@ def loo_groups(
     In each draw the likelihood of a group is the integral of the product of two functions of its
     value: the likelihood of the group's observations given the value, and the density of the
     mixture, in which the atom of a group that has one to itself counts as unseen, eq. (11.10) of
-    docs/method.md.  The trapezoidal rule is used on a grid about the draws of the value, refined
-    and extended until neither changes the result.  Pareto-smoothed importance sampling then gives
+    docs/method.md.  The integral is a sum over panels between points in and beside every part of
+    the mixture and the draws of the value, which are halved until two rules agree.  A warning says
+    if they do not to 1 %, or if the density itself does not integrate to one, so that a part of it
+    was missed.  Pareto-smoothed importance sampling then gives
     the law of the draws without the group; a ``pareto_k`` above 0.7 says that this failed for a
     group, without which the posterior is too different.
 
@@ -176,12 +183,15 @@ def integrated_likelihood(
     chosen = spread_within_chains(posterior, num_samples)
     posterior = posterior.isel(draw=chosen)
     values = posterior[name].transpose("chain", "draw", ...).to_numpy()
-    low, high = values.min((0, 1)), values.max((0, 1))
+    of_groups = np.sort(values.reshape(-1, values.shape[2]), axis=0).T
+    # The likelihood may be much narrower than every part; the draws of the value tell where it is.
+    own_knots, legal = knots_about(of_groups)[0].T, of_groups[:, of_groups.shape[1] // 2]
     labels: Any = recorded_labels(idata, mixture, model)
     labels = labels[:, chosen]
     grouped = hierarchical_in(model, name)
     alphas = np.empty(0) if grouped is None else rows_in_groups(idata, name).alphas[:, chosen]
-    out = np.empty(values.shape)
+    out, is_doubtful = np.empty(values.shape), np.zeros(values.shape[2], bool)
+    rng = np.random.default_rng(_KEY_OF_KNOTS)
     places = all_places(posterior)
     draws = draws_of(posterior, mixture, model, places)
     likelihood, points = _row_likelihood(posterior, model, mixture, likelihoods, places)
@@ -191,8 +201,37 @@ def integrated_likelihood(
             density = _density(draw, labels[place], mixture)
         else:
             density = _density_in_groups(draw, labels[place], float(alphas[place]), grouped)
-        out[place] = log_integral(_integrand(density, likelihood), low, high)
-    return over_observations(out, posterior, mixture, model)[..., likelihood.is_informed(len(low))]
+        common = knots_of_parts(draw, mixture.component, rng)[:, None]
+        knots = np.concatenate([np.repeat(common, len(legal), axis=1), own_knots])
+        found = integrals(_integrand(density, likelihood, legal), knots)
+        out[place] = found.log_value
+        is_doubtful |= _doubtful(found)
+    is_informed = likelihood.is_informed(len(legal))
+    by_group = over_observations(out, posterior, mixture, model)[..., is_informed]
+    _warn_of(by_group, is_doubtful[is_informed], mixture)
+    return by_group
+
+
+def _doubtful(found: Integrals) -> np.ndarray:
+    """Return which integrals did not converge, or missed a part of the density."""
+    return (found.error > _LARGEST_ERROR) | ~(np.abs(found.mass - 1.0) < _LARGEST_ERROR)
+
+
+def _warn_of(by_group: xr.DataArray, is_doubtful: np.ndarray, mixture: MixtureVariables) -> None:
+    """Warn if integrals of some groups may be wrong."""
+    if not is_doubtful.any():
+        return
+    first = int(np.flatnonzero(is_doubtful)[0])
+    dim = by_group.dims[-1]
+    label = by_group[dim].to_numpy()[first] if dim in by_group.coords else first
+    warnings.warn(
+        f"in some draws the integral over the value of {mixture.name} did not converge for "
+        f"{is_doubtful.sum()} of {len(is_doubtful)} groups, the first of which is {label}, so that "
+        "elpd_i of these may be wrong; give a component with less extreme tails, or compute "
+        "these groups by sampling the model without them.",
+        UserWarning,
+        stacklevel=3,
+    )
 
 
 def _likelihoods_of(mixture: MixtureVariables, model: Model) -> list[Any]:
@@ -250,12 +289,22 @@ def _row_likelihood(
     return likelihood, points
 
 
-def _integrand(density: OfValues, likelihood: RowLikelihood) -> OfValues:
-    """Return the log of likelihood times density, from values (B, N) to (B, N)."""
+def _integrand(
+    density: OfValues, likelihood: RowLikelihood, legal: np.ndarray
+) -> DensityAndLikelihood:
+    """Return the logs of density and likelihood as functions of values (B, N).
 
-    def evaluate(grid: np.ndarray) -> np.ndarray:
-        given = np.stack([likelihood.evaluate(values[:, None]) for values in grid])
-        return given + density(grid)
+    Where the density is zero, values may be illegal and are replaced by `legal` (N,).
+    """
+
+    def evaluate(grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        prior = density(grid)
+        is_possible = prior > _LOG_ZERO
+        allowed = np.where(is_possible, grid, legal)
+        given = np.stack([likelihood.evaluate(values[:, None]) for values in allowed])
+        # Far from all data a likelihood may be a difference of infinities.
+        given[np.isnan(given)] = -np.inf
+        return np.where(is_possible, prior, -np.inf), given
 
     return evaluate
 
@@ -291,36 +340,3 @@ def _density_in_groups(
         return found
 
     return evaluate
-
-
-def log_integral(log_density: OfValues, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Integrate N positive functions of one variable by the trapezoidal rule.
-
-    Parameters
-    ----------
-    log_density : callable
-        From points (B, N), a column for each function, to their logarithms (B, N).
-    low, high : ndarray of float64, shape (N,)
-        Where the functions have most of their mass.
-
-    Returns
-    -------
-    ndarray of float64, shape (N,)
-        Logarithms of the integrals.
-    """
-    width = np.maximum(high - low, 1e-3 * np.maximum(1.0, np.abs(low)))
-    low, high, n_points = low - 0.5 * width, high + 0.5 * width, _FEWEST
-    for _ in range(_MOST_EXTENSIONS):
-        values = log_density(np.linspace(low, high, _FEWEST))
-        reaches = values[[0, -1]] > values.max(0) + _NEGLIGIBLE
-        if not reaches.any():
-            break
-        low, high = low - reaches[0] * (high - low), high + reaches[1] * (high - low)
-    while True:
-        values = log_density(np.linspace(low, high, n_points))
-        step = np.log((high - low) / (n_points - 1))
-        fine = logsumexp(values, axis=0) + step
-        coarse = logsumexp(values[::2], axis=0) + step + np.log(2.0)
-        if n_points >= _MOST or np.abs(fine - coarse).max() < _TOLERANCE:
-            return fine
-        n_points = 2 * n_points - 1
