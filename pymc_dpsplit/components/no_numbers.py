@@ -63,7 +63,9 @@ def remedy_for(array: Any, is_ragged: bool) -> str:
     dtype = getattr(array, "dtype", None)
     if not isinstance(dtype, np.dtype):
         return _CATEGORIES
-    entries = {type(entry) for entry in array.flat} if dtype.kind == "O" else {dtype.type}
+    # Entries of arrays that are read in chunks are not looked at.
+    is_of_objects = dtype.kind == "O" and isinstance(array, np.ndarray)
+    entries = {type(entry) for entry in array.flat} if is_of_objects else {dtype.type}
     for kinds, remedy in _REMEDIES:
         if any(issubclass(entry, kinds) for entry in entries):
             return remedy

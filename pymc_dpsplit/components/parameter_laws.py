@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from scipy.special import expit
+import scipy
 
 from pymc_dpsplit.components.component_family import Values
 
@@ -145,7 +145,7 @@ def log_power_of_rest(p: Any, exponent: Any, pt: Any) -> Any:
 
 def probability_of(log_odds: np.ndarray) -> np.ndarray:
     """Return probabilities in the open interval (0, 1), rounded to nearest also near 1."""
-    smaller = expit(-np.abs(log_odds))
+    smaller = scipy.special.expit(-np.abs(log_odds))
     return inside(np.where(log_odds > 0.0, 1.0 - smaller, smaller))
 
 
