@@ -84,10 +84,14 @@ def _refuse_outside(rv: Any, name: str, value: Any, model: Model) -> None:
     given: Any = pt.as_tensor(array_of(value)[0])
     transform = model.rvs_to_transforms[rv]
     tested = given
-    if not is_transformed_name(name):
-        inputs = rv.owner.inputs
-        tested = logp(rv, given) if transform is None else transform.forward(given, *inputs)
-    if not rvs_in_graph([tested]) and not np.isfinite(tested.eval()).all():
+    try:
+        if not is_transformed_name(name):
+            inputs = rv.owner.inputs
+            tested = logp(rv, given) if transform is None else transform.forward(given, *inputs)
+        is_allowed = bool(rvs_in_graph([tested])) or np.isfinite(tested.eval()).all()
+    except (NotImplementedError, TypeError, ValueError):
+        return  # of another shape, or without a density: PyMC says what it needs
+    if not is_allowed:
         raise ValueError(
             f"initvals[{name!r}]={shown(value)} is no value that the prior of {rv.name} allows; "
             "give one that it does, or leave it out."
