@@ -11,6 +11,7 @@ from pymc.model.transform.conditioning import remove_value_transforms
 from scipy.special import logsumexp
 
 from pymc_dpsplit.components.arguments import generator_of
+from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
 from pymc_dpsplit.data.blocks import column_centres
 from pymc_dpsplit.hierarchical_model.lookup import HierarchicalVariables
 from pymc_dpsplit.posterior.prediction.in_groups import left_out_shares
@@ -18,6 +19,7 @@ from pymc_dpsplit.posterior.prediction.knots import knots_about, knots_of_parts
 from pymc_dpsplit.posterior.prediction.left_out_groups import left_out_groups
 from pymc_dpsplit.posterior.prediction.loo import over_observations, smoothed
 from pymc_dpsplit.posterior.prediction.panels import (
+    TOLERANCE,
     DensityAndLikelihood,
     Integrals,
     OfValues,
@@ -41,6 +43,9 @@ from pymc_dpsplit.variables.log_density import log_masses
 
 # An integral that may be off by more than this part of it is reported.
 _LARGEST_ERROR = 0.01
+# The predictive density of a family that is not conjugate is an average over draws, with an error
+# above this one, and as rough as a histogram: more digits take three times as long.
+_TOLERANCE_OF_AVERAGES = 1e-3
 # Key of the draws that tell where the parts of a mixture lie; results depend on it within errors.
 _KEY_OF_KNOTS = 0
 # Kernels give the log of zero as a number below this one.
@@ -192,6 +197,8 @@ def integrated_likelihood(
     alphas = np.empty(0) if grouped is None else rows_in_groups(idata, name).alphas[:, chosen]
     out, is_doubtful = np.empty(values.shape), np.zeros(values.shape[2], bool)
     rng = np.random.default_rng(_KEY_OF_KNOTS)
+    is_average = isinstance(mixture.component, NonconjugateFamily)
+    tolerance = _TOLERANCE_OF_AVERAGES if is_average else TOLERANCE
     places = all_places(posterior)
     draws = draws_of(posterior, mixture, model, places)
     likelihood, points = _row_likelihood(posterior, model, mixture, likelihoods, places)
@@ -203,7 +210,7 @@ def integrated_likelihood(
             density = _density_in_groups(draw, labels[place], float(alphas[place]), grouped)
         common = knots_of_parts(draw, mixture.component, rng)[:, None]
         knots = np.concatenate([np.repeat(common, len(legal), axis=1), own_knots])
-        found = integrals(_integrand(density, likelihood, legal), knots)
+        found = integrals(_integrand(density, likelihood, legal), knots, tolerance)
         out[place] = found.log_value
         is_doubtful |= _doubtful(found)
     is_informed = likelihood.is_informed(len(legal))

@@ -18,7 +18,7 @@ _KRONROD = np.array([*_OUTER, 0.450916538658474142, *_OUTER[::-1]])
 _GAUSS = np.array([0.0, 5.0, 0.0, 8.0, 0.0, 5.0, 0.0]) / 9.0
 # A panel is halved where the rules differ by more than this part of the whole integral.  They may
 # agree by chance where neither is as accurate, so that it is far below the error that matters.
-_TOLERANCE = 1e-5
+TOLERANCE = 1e-5
 # Halvings of a panel, and panels that are halved at once, at most.
 _MOST_LEVELS, _MOST_PANELS = 60, 2048
 # Panels beyond the knots end at these distances, on a scale that is logarithmic far away.
@@ -60,7 +60,9 @@ class _Scale(NamedTuple):
         return self.centre + self.unit * np.sinh(t), log_slope
 
 
-def integrals(of: DensityAndLikelihood, knots: np.ndarray) -> Integrals:
+def integrals(
+    of: DensityAndLikelihood, knots: np.ndarray, tolerance: float = TOLERANCE
+) -> Integrals:
     """Integrate N products of a likelihood and a density over all real numbers.
 
     A panel between two knots is halved until the rules of Gauss and Kronrod agree in it on both the
@@ -72,6 +74,8 @@ def integrals(of: DensityAndLikelihood, knots: np.ndarray) -> Integrals:
     of : callable
     knots : ndarray of float64, shape (P, N)
         For each function, in any order.
+    tolerance : float
+        Difference of the rules in a panel, relative to the whole integral, that is accepted.
 
     Returns
     -------
@@ -92,7 +96,7 @@ def integrals(of: DensityAndLikelihood, knots: np.ndarray) -> Integrals:
         found = np.tensordot(_KRONROD, values, (0, 1))
         gap = np.abs(found - np.tensordot(_GAUSS, values, (0, 1)))
         whole = done + found.sum(1)
-        is_open = (gap > _TOLERANCE * whole[:, None]).any(0)
+        is_open = (gap > tolerance * whole[:, None]).any(0)
         left = np.where(is_open, gap[1], 0.0).sum(0)
         most = int(is_open.sum(0).max())
         if most == 0 or most > _MOST_PANELS:
