@@ -97,7 +97,7 @@ def line_trace() -> xr.DataTree:
         "x_weights": weights,
         "x_mu": np.broadcast_to([0.0, 4.0, np.nan], (2, 3, 3)),
         "x_sigma": np.broadcast_to([1.0, 0.5, np.nan], (2, 3, 3)),
-        "x_n_clusters": np.array([[2, 2, 4], [2, 2, 2]]),
+        "x_n_clusters": np.array([[2, 2, 3], [2, 2, 2]]),
     }
     groups = {"posterior": posterior, "observed_data": {"x": np.linspace(-2, 5, 40)}}
     return az.from_dict(groups, dims=SCALAR_DIMS)

@@ -216,3 +216,23 @@ def test_draws_without_weight_are_refused(line_trace):
     line_trace["posterior"] = posterior.assign(x_weights=posterior["x_weights"] * 0)
     with pytest.raises(ValueError, match="record no weight"):
         gaussian_draws(line_trace, "x", None, 10, "sigma")
+
+
+@pytest.mark.parametrize("group", [None, 0])
+def test_draws_with_clusters_that_were_not_recorded_are_refused(group):
+    """Their weights would be shared out among the clusters that were."""
+    rows = np.repeat([-9.0, -3.0, 3.0, 9.0], 8) + np.tile(np.linspace(-0.3, 0.3, 8), 4)
+    component = dps.Normal(0.0, 0.1, 2.0, 1.0)
+    with pm.Model() as model:
+        if group is None:
+            dps.DPMixture("x", 1.0, component, observed=rows, max_clusters=2)
+        else:
+            data = {"groups": np.repeat([0, 1], 16), "observed": rows}
+            dps.HDPMixture("x", 1.0, 1.0, component, max_clusters=2, **data)
+        idata = pm.sample(
+            draws=5, tune=20, chains=1, cores=1, random_seed=1, progressbar=False,
+            compute_convergence_checks=False,
+        )  # fmt: skip
+    for given in (None, model):
+        with pytest.raises(ValueError, match=r"more clusters than the 2 rows kept.*max_clusters="):
+            dps.density(idata, model=given, group=group)

@@ -152,6 +152,9 @@ def test_data_that_may_have_a_mean_need_the_model(line_trace):
 
 
 def test_n_clusters_shows_shares(line_trace):
+    posterior = line_trace["posterior"].to_dataset()
+    counts = posterior["x_n_clusters"]
+    line_trace["posterior"] = posterior.assign(x_n_clusters=counts.where(counts < 3, 4))
     ax = plot_n_clusters(line_trace)
     heights = [bar.get_height() for bar in ax.patches]
     np.testing.assert_allclose(heights, [5 / 6, 0, 1 / 6])

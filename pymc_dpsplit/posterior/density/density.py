@@ -127,8 +127,9 @@ def density(
     Raises
     ------
     ValueError
-        If the mixture has no such density, if the trace lacks the values, if the model is required
-        or `pm.set_data` has replaced what is read of it, or if an argument is out of range.
+        If the mixture has no such density, if the trace lacks the values or draws have more
+        clusters than were recorded, if the model is required or `pm.set_data` has replaced what is
+        read of it, or if an argument is out of range.
 
     Notes
     -----
