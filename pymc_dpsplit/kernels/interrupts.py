@@ -46,9 +46,9 @@ def undisturbed(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any
     def note(number: int, frame: Any) -> None:
         arrived.append(frame)
 
-    _held_back.append((handler, note))
-    _signal.signal(SIGINT, note)
     try:
+        _held_back.append((handler, note))
+        _signal.signal(SIGINT, note)
         return function(*arguments)
     finally:
         _held_back.clear()
