@@ -16,6 +16,7 @@ from pymc_dpsplit.posterior.partitions.reference import (
     refuse_other_length,
     shares_of,
 )
+from pymc_dpsplit.posterior.trace.draws import dropped_draws
 from pymc_dpsplit.posterior.trace.groups import choose_mixture, find_observed, group_of
 from pymc_dpsplit.posterior.trace.labels import refuse_other_data
 from pymc_dpsplit.posterior.trace.members import mixture_of_either_kind
@@ -145,12 +146,10 @@ def _draws(
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield labels (N,) and log weights (J, K + 1) of all groups, that of the remainder last."""
     weights, rest = (posterior[f"{name}_{key}"].to_numpy() for key in ("weights", "new_weight"))
-    counts = counts_of(posterior, name).to_numpy()
-    if counts.max() > weights.shape[-1]:
-        raise ValueError(
-            f"draws of {name} have more clusters than the {weights.shape[-1]} rows kept; sample "
-            f"with max_clusters={int(counts.max())} or more."
-        )
+    n_clusters_of, kept = counts_of(posterior, name), weights.shape[-1]
+    if (n_clusters_of > kept).any():
+        raise ValueError(dropped_draws(n_clusters_of, kept))
+    counts = n_clusters_of.to_numpy()
     for place in np.ndindex(*counts.shape):
         at = place[0], int(chosen[place[1]])
         labels, alpha = rows.labels[at], float(rows.alphas[at])

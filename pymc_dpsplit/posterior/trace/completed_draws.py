@@ -63,15 +63,20 @@ class Completion:
     mixture : MixtureVariables
     n_kept : int
         Number of clusters that a draw records.
+
+    Attributes
+    ----------
+    labels : ndarray of int, shape (chain, draw, N), or None
+        None if nothing is completed.
     """
 
     def __init__(self, posterior: xr.Dataset, mixture: MixtureVariables, n_kept: int) -> None:
         self._mixture = mixture
-        self._labels: np.ndarray | None = None
+        self.labels: np.ndarray | None = None
         if f"{mixture.name}_labels" in posterior:
             self._is_short = (counts_of(posterior, mixture.name) > n_kept).to_numpy()
             if self._is_short.any():
-                self._labels = labels_of(posterior, mixture.name).to_numpy()
+                self.labels = labels_of(posterior, mixture.name).to_numpy()
 
     def completed(
         self, place: tuple[int, ...], recorded: Atoms, conditioning: Conditioning
@@ -93,12 +98,12 @@ class Completion:
         -------
         Atoms
         """
-        if self._labels is None or not self._is_short[place]:
+        if self.labels is None or not self._is_short[place]:
             return recorded
         items, (law, values, rows) = self._mixture.items, conditioning
         shift, data = column_centres(rows), items.arranged(rows)
         target = Target(items.prior(values, shift), data, law)
-        labels = items.of_recorded(self._labels[place], "idata")
+        labels = items.of_recorded(self.labels[place], "idata")
         state = sampler.resume(target, labels)
         measure = sampler.measure(target, state, np.random.default_rng([_KEY, *place]))
         params = items.unpack(measure.params[measure.rank], values, shift)

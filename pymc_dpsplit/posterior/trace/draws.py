@@ -113,6 +113,29 @@ def conditionings_of(
         yield evaluator.read({name: np.asarray(column[place]) for name, column in columns.items()})
 
 
+def dropped_draws(counts: xr.DataArray, kept: int, remedy: str = "") -> str:
+    """Return what is said of draws with more clusters than rows.
+
+    Parameters
+    ----------
+    counts : DataArray of int, shape (chain, draw)
+        Numbers of clusters, under the name of their variable.
+    kept : int
+        Number of rows.
+    remedy : str
+        What else than more rows would do.
+
+    Returns
+    -------
+    str
+    """
+    name = str(counts.name).removesuffix("_n_clusters")
+    return (
+        f"{int((counts > kept).sum())} draws of {name} have more clusters than the {kept} "
+        f"rows kept; sample with max_clusters={int(counts.max())} or more{remedy}."
+    )
+
+
 def has_dropped(posterior: xr.Dataset, name: str) -> bool:
     """Whether some draws of a mixture have more clusters than rows recorded."""
     return bool((counts_of(posterior, name) > kept_rows(posterior, name)).any())
@@ -152,15 +175,11 @@ def recorded_posterior(
         )
     counts, kept = counts_of(posterior, name), kept_rows(posterior, name)
     kept = min(kept, mixture.max_clusters)
-    dropped = int((counts > kept).sum())
-    if not dropped:
+    if not (counts > kept).any():
         return posterior
     labelled = with_recorded_labels(posterior, idata, mixture)
     if labelled is not None:
         return labelled
     use_labels = labels_suffice or labels_determine(mixture)
     remedy = ', or with pm.sample(dpsplit={"keep_labels": True})' if use_labels else ""
-    raise ValueError(
-        f"{dropped} draws of {name} have more clusters than the {kept} "
-        f"rows kept; sample with max_clusters={int(counts.max())} or more{remedy}."
-    )
+    raise ValueError(dropped_draws(counts, kept, remedy))

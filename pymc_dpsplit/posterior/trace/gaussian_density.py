@@ -15,6 +15,7 @@ from pymc_dpsplit.components.diag_normal import DiagNormal
 from pymc_dpsplit.components.mv_normal.family import MvNormal
 from pymc_dpsplit.components.spherical_normal import SphericalNormal
 from pymc_dpsplit.posterior.trace.declared import kept_rows
+from pymc_dpsplit.posterior.trace.draws import dropped_draws, has_dropped
 from pymc_dpsplit.posterior.trace.groups import find_group, group_of
 from pymc_dpsplit.posterior.trace.hierarchical import declared_mixture
 from pymc_dpsplit.posterior.trace.places import spread_draws
@@ -161,7 +162,9 @@ def gaussian_draws(
         If no draw records a weight, or some have more clusters than are recorded.
     """
     drawn = group_of(idata, "posterior")
-    _refuse_dropped(drawn, name)
+    if f"{name}_n_clusters" in drawn and has_dropped(drawn, name):
+        # Their other clusters would be left out.
+        raise ValueError(dropped_draws(counts_of(drawn, name), kept_rows(drawn, name)))
     weights = _read(drawn[f"{name}_weights"], num_samples, ())
     refuse_weights(weights, name)
     is_occupied = weights > 0
@@ -178,19 +181,6 @@ def gaussian_draws(
     cov = scale if spread == "cov" else _diagonal(scale**2)
     cov = np.where(is_occupied[..., None, None], cov, np.eye(mu.shape[-1]))
     return GaussianDraws(_normalised(np.where(is_occupied, weights, 0.0)), mu, cov)
-
-
-def _refuse_dropped(drawn: xr.Dataset, name: str) -> None:
-    """Refuse draws with more clusters than rows, whose other clusters would be left out."""
-    if f"{name}_n_clusters" not in drawn:
-        return
-    counts, kept = counts_of(drawn, name), kept_rows(drawn, name)
-    if (counts > kept).any():
-        raise ValueError(
-            f"{int((counts > kept).sum())} draws of {name} have more clusters than the {kept} rows "
-            "kept, so that their density is not known; sample with "
-            f"max_clusters={int(counts.max())} or more."
-        )
 
 
 def _read(values: xr.DataArray, num_samples: int, keep: tuple[int, ...]) -> np.ndarray:

@@ -124,6 +124,7 @@ class Members:
         draws: Any = slice(None) if chosen is None else chosen
         self._mixture = mixture
         self.partitions: xr.DataArray | None = None
+        self._completion: Completion | None = None
         self.indices = recorded_labels(idata, mixture, model)
         if self.indices is not None:
             self.indices = self.indices[:, draws]
@@ -159,13 +160,13 @@ class Members:
         """
         if self.indices is not None:
             return draw, self.indices[place]
-        if self.partitions is None:
+        if self._completion is None or self._completion.labels is None:
             return self._redrawn(draw, rng)
         known = Conditioning(draw.law, draw.values, draw.rows)
         measure = self._completion.completed(
             place, Atoms(draw.weights, draw.remainder, draw.parameters), known
         )
-        return draw._replace(**measure._asdict()), self.partitions.to_numpy()[place]
+        return draw._replace(**measure._asdict()), self._completion.labels[place]
 
     def _redrawn(
         self, draw: MixtureDraw, rng: np.random.Generator
