@@ -12,6 +12,7 @@ import xarray as xr
 import pymc_dpsplit as dps
 
 ROWS, GROUPS = np.array([-2.0, -1.9, 0.1, 0.2, 2.1, 1.9]), [0, 0, 0, 1, 1, 1]
+COUNTS = np.array([[0], [1], [9], [8], [30], [33]])
 GIVEN: dict[str, Any] = {
     "sigma": 0.5, "alpha": 1.0, "gamma": 1.0, "rows": ROWS, "z": 0.0, "x": np.arange(6.0)
 }  # fmt: skip
@@ -25,6 +26,10 @@ DENSITY: dict[str, Reader] = {
 OF_LAW: dict[str, Reader] = {
     **DENSITY,
     "predict": lambda idata, model: dps.predict(idata, [0.0], model=model),
+}
+OF_COMPLETED: dict[str, Reader] = {
+    **DENSITY,
+    "predict": lambda idata, model: dps.predict(idata, [[3.0]], model=model),
 }
 READERS: dict[str, dict[str, tuple[Reader, set[str]]]] = {
     "DPMixture": {
@@ -61,7 +66,7 @@ READERS: dict[str, dict[str, tuple[Reader, set[str]]]] = {
 CASES = [(kind, reader) for kind, readers in READERS.items() for reader in readers]
 
 
-def sampled(model: pm.Model) -> xr.DataTree:
+def sampled(model: pm.Model, **options: Any) -> xr.DataTree:
     with model:
         return pm.sample(
             draws=12,
@@ -71,6 +76,7 @@ def sampled(model: pm.Model) -> xr.DataTree:
             random_seed=1,
             progressbar=False,
             compute_convergence_checks=False,
+            **options,
         )
 
 
@@ -115,6 +121,20 @@ def test_what_is_read_may_not_be_replaced(kind: str, reader: str, traces: Any) -
         finally:
             model.set_data(name, before)
             plt.close("all")
+
+
+@pytest.mark.parametrize("reader", OF_COMPLETED)
+def test_data_from_which_draws_are_completed_may_not_be_replaced(reader: str) -> None:
+    """Given the labels, clusters that were not recorded are drawn from the data of the model."""
+    with pm.Model() as model:
+        rows = pm.Data("rows", COUNTS)
+        dps.DPMixture("x", 3.0, dps.Poisson(1.0, 0.1), observed=rows, max_clusters=1)
+    idata = sampled(model, dpsplit={"keep_labels": True})
+    OF_COMPLETED[reader](idata, model)
+    model.set_data("rows", COUNTS[::-1] + 1)
+    with pytest.raises(ValueError, match="observations of x have other values in idata"):
+        OF_COMPLETED[reader](idata, model)
+    plt.close("all")
 
 
 @pytest.mark.parametrize("reader", DENSITY)

@@ -25,7 +25,6 @@ from pymc_dpsplit.posterior.density.feature_laws import (
     NumberLaw,
 )
 from pymc_dpsplit.posterior.trace.categories import names_of_codes
-from pymc_dpsplit.posterior.trace.draws import recorded_posterior
 from pymc_dpsplit.posterior.trace.features import (
     Feature,
     chosen_features,
@@ -41,9 +40,9 @@ from pymc_dpsplit.posterior.trace.gaussian_density import (
 )
 from pymc_dpsplit.posterior.trace.groups import choose_mixture, group_of
 from pymc_dpsplit.posterior.trace.hierarchical import declared_mixture
+from pymc_dpsplit.posterior.trace.labels import recorded_measures
 from pymc_dpsplit.posterior.trace.log_density import log_density_by_model
 from pymc_dpsplit.posterior.trace.places import spread_places
-from pymc_dpsplit.posterior.trace.replaced_data import refuse_replaced
 from pymc_dpsplit.posterior.trace.rows_in_groups import trace_of_group
 from pymc_dpsplit.posterior.trace.values import PlottedValues, plotted_values
 from pymc_dpsplit.variables import MixtureVariables
@@ -259,8 +258,7 @@ def _by_model(
     most: int,
 ) -> Density:
     """Return the density of some features, given others, as a function of points (G, F)."""
-    posterior = recorded_posterior(idata, mixture)
-    refuse_replaced(idata, [*mixture.law, *mixture.hyperparameters.values()])
+    posterior = recorded_measures(idata, mixture)
     places = spread_places(posterior, most)
 
     def log_density(points: np.ndarray, features: tuple[int, ...]) -> np.ndarray:

@@ -25,17 +25,17 @@ from pymc_dpsplit.posterior.prediction.new_rows import NewRows, read_new
 from pymc_dpsplit.posterior.prediction.responses import responses_to
 from pymc_dpsplit.posterior.prediction.row_masses import masses_of
 from pymc_dpsplit.posterior.prediction.running_average import RunningAverage
-from pymc_dpsplit.posterior.trace.draws import MixtureDraw, draws_of, recorded_posterior
+from pymc_dpsplit.posterior.trace.draws import MixtureDraw, draws_of
 from pymc_dpsplit.posterior.trace.hierarchical import hierarchical_in
 from pymc_dpsplit.posterior.trace.labels import (
     mixture_in,
     model_given,
     observations_in,
+    recorded_measures,
     refuse_other_data,
 )
 from pymc_dpsplit.posterior.trace.members import Members
 from pymc_dpsplit.posterior.trace.places import all_places, spread_places
-from pymc_dpsplit.posterior.trace.replaced_data import refuse_replaced
 from pymc_dpsplit.variables import MixtureVariables
 
 # Squares of larger numbers overflow.
@@ -162,8 +162,7 @@ def predict(
     rng = generator_of("random_seed", random_seed)
     model = model_given(model)
     hierarchical, mixture = _mixture_to_read(model, var_name, groups)
-    posterior = recorded_posterior(idata, mixture)
-    refuse_replaced(idata, [*mixture.law, *mixture.hyperparameters.values()])
+    posterior = recorded_measures(idata, mixture)
     labels_in_groups = (
         None
         if hierarchical is None

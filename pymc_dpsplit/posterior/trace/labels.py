@@ -13,7 +13,12 @@ from pymc_dpsplit.hierarchical_model.measure import HierarchicalMeasure
 from pymc_dpsplit.moves.partition_law import PartitionLaw
 from pymc_dpsplit.moves.sweep.density import log_density_alone
 from pymc_dpsplit.moves.target import Target
-from pymc_dpsplit.posterior.trace.draws import MixtureDraw, draws_of, recorded_posterior
+from pymc_dpsplit.posterior.trace.draws import (
+    MixtureDraw,
+    draws_of,
+    has_dropped,
+    recorded_posterior,
+)
 from pymc_dpsplit.posterior.trace.groups import (
     SharedInTrace,
     find_labels,
@@ -273,6 +278,33 @@ def refuse_other_data(
             "give the model with the data with which idata was sampled."
         )
     refuse_replaced(idata, read_from)
+
+
+def recorded_measures(idata: xr.DataTree, mixture: MixtureVariables) -> xr.Dataset:
+    """Return the posterior group, with what the random measures of its draws can be read from.
+
+    Parameters
+    ----------
+    idata : DataTree
+    mixture : MixtureVariables
+
+    Returns
+    -------
+    Dataset
+        From `recorded_posterior`.
+
+    Raises
+    ------
+    ValueError
+        As `recorded_posterior` does; and if law or hyperparameters of the model depend on data
+        that were replaced, or the model has other observations than the trace and draws with more
+        clusters than rows are completed from them.
+    """
+    posterior = recorded_posterior(idata, mixture)
+    refuse_replaced(idata, [*mixture.law, *mixture.hyperparameters.values()])
+    if has_dropped(posterior, mixture.name):
+        refuse_other_data(idata, mixture)
+    return posterior
 
 
 def _refuse_other_groups(
