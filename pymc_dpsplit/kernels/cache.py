@@ -8,11 +8,19 @@ kernels of the others valid.
 
 Sources are read when kernels are declared, not when they are compiled, as a file that is edited in
 between is not what the process runs.
+
+A process may end, or a disk be full, after numba has written that a file holds an entry and before
+the file is written, and two processes may choose the same file.  So each entry says what it is for,
+and each file has a checksum.  The cache saves time and nothing else: what cannot be read is
+compiled, and what cannot be written is not kept.
 """
 
 import hashlib
+import pickle
 import re
 import sys
+import warnings
+import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
@@ -29,6 +37,7 @@ _PACKAGE = __name__.split(".")[0]
 _IMPORT = re.compile(r"^(?:from|import) ([\w.]+)(?: import (?:\(([^)]*)\)|(.*)))?", re.MULTILINE)
 
 _TUPLES: Any = types.BaseTuple
+_CHECKSUM = 4  # bytes
 
 _modules_of: defaultdict[type | None, set[str]] = defaultdict(set)
 
@@ -52,8 +61,8 @@ class _Entry(NamedTuple):
 
     Attributes
     ----------
-    kinds : str
-        Types of the arguments.
+    valid_for : tuple
+        Stamp of the sources, and key of the entry in the index.
     is_linked : bool
         Whether callers find the code by its symbol.
     callees : list of Callee
@@ -61,10 +70,14 @@ class _Entry(NamedTuple):
     code : tuple
     """
 
-    kinds: str
+    valid_for: tuple[Any, ...]
     is_linked: bool
     callees: list[Callee]
     code: Any
+
+
+class _DamageError(Exception):
+    """A file whose content is not what was written."""
 
 
 class _Files(IndexDataCacheFile):
@@ -73,10 +86,48 @@ class _Files(IndexDataCacheFile):
     def _load_index(self) -> dict[Any, Any]:
         """Load the index of entries."""
         try:
-            return super()._load_index()
-        # numba loads all keys before it checks the stamp; keys may name types that were removed.
-        except (AttributeError, ImportError):
+            stamp, entries = self._read(Path(self._index_path))
+        # Keys may name types that were removed.
+        except (OSError, _DamageError, AttributeError, ImportError):
             return {}
+        return entries if stamp == self.stamp else {}
+
+    def _save_index(self, entries: dict[Any, Any]) -> None:
+        """Write the index of entries."""
+        self._write(self._index_path, (self.stamp, entries))
+
+    def _load_data(self, name: str) -> Any:
+        """Load what one file holds, or None."""
+        try:
+            return self._read(Path(self._data_path(name)))
+        except (_DamageError, AttributeError, ImportError):
+            return None
+
+    def _save_data(self, name: str, data: Any) -> None:
+        """Write what one file holds."""
+        self._write(self._data_path(name), data)
+
+    @property
+    def stamp(self) -> tuple[Any, ...]:
+        """Version of numba, and what the entries depend on besides their keys."""
+        return self._version, self._source_stamp
+
+    def _read(self, path: Path) -> Any:
+        content = path.read_bytes()
+        stored = content[_CHECKSUM:]
+        if content[:_CHECKSUM] != _checksum(stored):
+            raise _DamageError(path)
+        return pickle.loads(stored)
+
+    def _write(self, path: str, data: Any) -> None:
+        stored = self._dump(data)
+        with self._open_for_write(path) as file:
+            file.write(_checksum(stored))
+            file.write(stored)
+
+
+def _checksum(stored: bytes) -> bytes:
+    return zlib.crc32(stored).to_bytes(_CHECKSUM)
 
 
 class SourceCache(FunctionCache):
@@ -94,10 +145,17 @@ class SourceCache(FunctionCache):
         Whether callers find the code for some argument types by its symbol.
     """
 
+    _cache_file: _Files
+
     def __init__(self, function: Callable[..., Any], form: str) -> None:
-        super().__init__(function)
         self._form = form
         self.is_linked: dict[tuple[Any, ...], bool] = {}
+        try:
+            super().__init__(function)
+        except RuntimeError:  # there is no folder that can be written to
+            self.disable()
+            _warn("there is no folder for them", "")
+            return
         # numba drops all entries if the stamp differs.
         own_file = self._impl.locator.get_source_stamp()
         stamp = own_file, source_digest(function)
@@ -111,9 +169,11 @@ class SourceCache(FunctionCache):
 
     def _load_overload(self, sig: Any, target_context: Any) -> Any:
         """Load the kernels that an entry calls by their symbols, then the entry."""
-        entry = self._cache_file.load(self._index_key(sig, target_context.codegen()))
-        # Two processes that compile at the same time may choose the same file name.
-        if entry is None or entry.kinds != str(sig):
+        if not self._enabled:
+            return None
+        key = self._index_key(sig, target_context.codegen())
+        entry = self._cache_file.load(key)
+        if not isinstance(entry, _Entry) or entry.valid_for != self._valid_for(key):
             return None
         for callee in entry.callees:
             callee.load()
@@ -123,11 +183,34 @@ class SourceCache(FunctionCache):
 
     def _save_overload(self, sig: Any, data: Any) -> None:
         """Store compiled code, with what is needed to load it."""
-        if self._impl.check_cachable(data):
-            self._impl.locator.ensure_cache_path()
+        if self._enabled and self._impl.check_cachable(data):
             is_linked = self.is_linked.get(data.signature.args, False)
-            entry = _Entry(str(sig), is_linked, callees_of(data), self._impl.reduce(data))
-            self._cache_file.save(self._index_key(sig, data.codegen), entry)
+            key = self._index_key(sig, data.codegen)
+            code = self._impl.reduce(data)
+            entry = _Entry(self._valid_for(key), is_linked, callees_of(data), code)
+            try:
+                self._impl.locator.ensure_cache_path()
+                self._cache_file.save(key, entry)
+            except OSError as fault:
+                _warn(str(fault), "make room there, or ")
+
+    def _valid_for(self, key: tuple[Any, ...]) -> tuple[Any, ...]:
+        return self._cache_file.stamp, key
+
+
+# Whether a warning was given; there is one per process.
+_warned: list[str] = []
+
+
+def _warn(fault: str, remedy: str) -> None:
+    if not _warned:
+        _warned.append(fault)
+        warnings.warn(
+            f"Compiled kernels of pymc_dpsplit are not kept, so that each process compiles them "
+            f"anew: {fault}; {remedy}set the environment variable NUMBA_CACHE_DIR to a folder that "
+            "can be written to.",
+            stacklevel=2,
+        )
 
 
 def _family_modules(kinds: Iterable[Any]) -> Iterator[str]:

@@ -11,6 +11,8 @@ from typing import Any
 from llvmlite.binding import ffi
 from numba.core.codegen import JITCodeLibrary
 
+from pymc_dpsplit.kernels.interrupts import finished_first
+
 # Modules that numba adds for callers in C, which kernels do not have.
 _FOR_C = "cfunc_wrapper"
 
@@ -24,7 +26,13 @@ class LazyLibrary(JITCodeLibrary):
     def add_ir_module(self, ir_module: Any) -> None:
         """Add code, except code that only C calls."""
         if ir_module.name != _FOR_C:
-            super().add_ir_module(ir_module)
+            with finished_first():
+                super().add_ir_module(ir_module)
+
+    def finalize(self) -> None:
+        """Copy the code of the functions that are called, and optimise all."""
+        with finished_first():
+            super().finalize()
 
     def _optimize_functions(self, ll_module: Any) -> None:
         """Optimise each function alone, by passes that are made once for all.
@@ -66,7 +74,8 @@ class LazyLibrary(JITCodeLibrary):
     def _make_machine_code(self) -> None:
         self._has_machine_code = True
         self._dynamic_globals.clear()
-        super()._finalize_final_module()
+        with finished_first():
+            super()._finalize_final_module()
         for variable in self._final_module.global_variables:
             environment = _environments.pop(variable.name, None)
             if environment is not None:

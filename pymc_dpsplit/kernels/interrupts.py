@@ -4,6 +4,11 @@ Python remembers a signal that arrives in compiled code, and raises when it next
 own.  That may be the class of a NamedTuple in which numba returns results; numba does not expect
 an exception there: the process ends by a segmentation fault.  So the handler is held back until the
 call has returned.
+
+LLVM is not prepared for exceptions either.  llvmlite forgets a module that LLVM has taken over by a
+line of Python after the call that hands it over; if that line is not run, the module is freed
+twice.  And it drops what is raised in functions that LLVM calls.  So each of these steps of the
+compiler is finished first.
 """
 
 # The functions of the module signal convert handlers to enums, which takes five times as long.
@@ -74,3 +79,25 @@ def disturbed() -> Iterator[None]:
         yield
     finally:
         _signal.signal(SIGINT, note)
+
+
+@contextmanager
+def finished_first() -> Iterator[None]:
+    """Handle Ctrl-C after a block of code, which is to be finished first.
+
+    Yields
+    ------
+    None
+    """
+    handler = _signal.getsignal(SIGINT)
+    if threading.get_ident() != threading.main_thread().ident or not callable(handler):
+        yield
+        return
+    arrived: list[Any] = []
+    _signal.signal(SIGINT, lambda number, frame: arrived.append(frame))
+    try:
+        yield
+    finally:
+        _signal.signal(SIGINT, handler)
+        if arrived:
+            handler(SIGINT, arrived[0])

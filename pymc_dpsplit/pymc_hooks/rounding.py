@@ -7,8 +7,9 @@ may differ in the last bit; so the first run of a model and the next differ with
 """
 
 import os
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from pymc.model import Model
@@ -33,16 +34,50 @@ def rounding_alike(function: Callable[..., Any]) -> Callable[..., Any]:
     return rounding
 
 
+class _Switch:
+    """Switches `fastmath` off while at least one run needs it, and on again after the last.
+
+    Settings of PyTensor and environment variables are of the process: if each of two threads put
+    back what it found, the first to end would switch it on under the other, which would leave it
+    off.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._n_runs = 0
+        self._before = ExitStack()
+
+    def begin(self) -> None:
+        with self._lock:
+            if self._n_runs == 0:
+                self._before.callback(_set_flags, os.environ.get(_FLAGS))
+                self._before.enter_context(config.change_flags(numba__fastmath=False))
+                now = os.environ.get(_FLAGS)
+                _set_flags(",".join(filter(None, (now, "numba__fastmath=False"))))
+            self._n_runs += 1
+
+    def end(self) -> None:
+        with self._lock:
+            self._n_runs -= 1
+            if self._n_runs == 0:
+                self._before.close()
+
+
+_switch = _Switch()
+
+
+def _set_flags(flags: str | None) -> None:
+    if flags is None:
+        os.environ.pop(_FLAGS, None)
+    else:
+        os.environ[_FLAGS] = flags
+
+
 @contextmanager
 def _without_fastmath() -> Iterator[None]:
     """Switch `fastmath` off here and in the processes that are started meanwhile."""
-    before = os.environ.get(_FLAGS)
-    os.environ[_FLAGS] = ",".join(filter(None, (before, "numba__fastmath=False")))
+    _switch.begin()
     try:
-        with config.change_flags(numba__fastmath=False):
-            yield
+        yield
     finally:
-        if before is None:
-            del os.environ[_FLAGS]
-        else:
-            os.environ[_FLAGS] = before
+        _switch.end()

@@ -66,6 +66,59 @@ for _ in range(3):
 print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)
 """
 
+# The signal arrives in the call by which LLVM takes code over, or when it hands machine code out.
+COMPILING = """
+import gc, os, signal
+import numpy as np
+from llvmlite.binding import ffi
+from pymc_dpsplit.kernels.code_library import LazyLibrary
+from pymc_dpsplit.kernels.jit import jitted
+
+def interrupt():
+    os.kill(os.getpid(), signal.SIGINT)
+
+n_calls, link = [0], ffi.lib.LLVMPY_LinkModules
+
+def linking(*arguments):
+    linked = link(*arguments)
+    n_calls[0] += 1
+    if n_calls[0] == 5:
+        interrupt()
+    return linked
+
+def handed_out(self, value):
+    self.__dict__["is_compiled"] = value
+    n_calls[0] += value
+    if value and n_calls[0] == 1:
+        interrupt()
+
+if "{where}" == "linking":
+    ffi.lib._fntab["LLVMPY_LinkModules"] = linking
+else:  # numba sets this in a function that LLVM calls
+    LazyLibrary._compiled = property(lambda self: self.__dict__["is_compiled"], handed_out)
+
+@jitted
+def inner(x):
+    return np.sort(x).sum() + np.linalg.det(np.outer(x, x))
+
+@jitted
+def outer(x):
+    return inner(x) + np.sort(x)[0]
+
+try:
+    outer(np.ones(3))
+    print("went on", flush=True)
+except BaseException as raised:
+    print(type(raised).__name__, flush=True)
+gc.collect()
+print(outer(np.arange(3.0)), signal.getsignal(signal.SIGINT) is signal.default_int_handler)
+"""
+UNPROTECTED = """
+from contextlib import nullcontext
+from pymc_dpsplit.kernels import code_library
+code_library.finished_first = nullcontext
+"""
+
 
 def run(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
     # Kernels are cached beside a file.
@@ -94,3 +147,22 @@ def test_an_interrupt_is_raised_after_the_call(tmp_path: Path) -> None:
 def test_an_interrupt_within_the_call_ends_the_process(tmp_path: Path) -> None:
     ended = run(KERNEL.replace("{call}", "added.entry"), tmp_path)
     assert ended.returncode == -signal.SIGSEGV
+
+
+@pytest.mark.parametrize("where", ["linking", "machine code"])
+def test_an_interrupt_while_kernels_are_compiled_is_raised(where: str, tmp_path: Path) -> None:
+    ended = run(COMPILING.replace("{where}", where), tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.split() == ["KeyboardInterrupt", "3.0", "True"]
+
+
+@pytest.mark.control
+def test_an_interrupt_while_llvm_takes_code_over_ends_the_process(tmp_path: Path) -> None:
+    ended = run(UNPROTECTED + COMPILING.replace("{where}", "linking"), tmp_path)
+    assert ended.returncode == -signal.SIGSEGV
+
+
+@pytest.mark.control
+def test_an_interrupt_in_a_function_that_llvm_calls_is_lost(tmp_path: Path) -> None:
+    ended = run(UNPROTECTED + COMPILING.replace("{where}", "machine code"), tmp_path)
+    assert "KeyboardInterrupt" not in ended.stdout

@@ -8,9 +8,11 @@ from pathlib import Path
 import numpy as np
 import pymc as pm
 import pytest
+from pytensor.configdefaults import config
 
 import pymc_dpsplit as dps
 from pymc_dpsplit.kernels.threads import n_cores, new_pool
+from pymc_dpsplit.pymc_hooks import rounding
 from pymc_dpsplit.samplers.catalogue import SAMPLERS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -240,3 +242,23 @@ def test_first_run_differs_if_pytensor_compiles_with_fastmath(tmp_path):
     """The control: functions that were just compiled round otherwise than those loaded."""
     first = draws_of_a_new_process(tmp_path, "with fastmath")
     assert draws_of_a_new_process(tmp_path, "with fastmath") != first
+
+
+def test_runs_of_two_threads_leave_the_configuration_as_it_was(monkeypatch):
+    """Runs that overlap: none gets `fastmath` back before it ends, and the last puts it back."""
+    monkeypatch.setenv("PYTENSOR_FLAGS", "cxx=")
+    flags = "cxx=,numba__fastmath=False"
+    with config.change_flags(numba__fastmath=True):
+        for _ in range(3):
+            first, second = rounding._without_fastmath(), rounding._without_fastmath()
+            for begin, end in [(first, None), (second, first), (None, second)]:
+                if begin is not None:
+                    begin.__enter__()
+                assert (config.numba__fastmath, os.environ["PYTENSOR_FLAGS"]) == (False, flags)
+                if end is not None:
+                    end.__exit__(None, None, None)
+            assert (config.numba__fastmath, os.environ["PYTENSOR_FLAGS"]) == (True, "cxx=")
+    monkeypatch.delenv("PYTENSOR_FLAGS")
+    with rounding._without_fastmath():
+        assert os.environ["PYTENSOR_FLAGS"] == "numba__fastmath=False"
+    assert "PYTENSOR_FLAGS" not in os.environ
