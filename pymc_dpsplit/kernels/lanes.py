@@ -183,6 +183,7 @@ class Lanes:
         Parameters
         ----------
         base, at : LLVM value
+            Array of float64 or float32, which is loaded as float64.
         mask : LLVM value
             Result of `before`.
 
@@ -190,10 +191,13 @@ class Lanes:
         -------
         LLVM value
         """
-        address = self._address(base, at, self.floats)
-        alignment, nothing = ir.Constant(_I32, 8), self.constant(0.0)
-        function = self._masked("load", self.floats, [address.type, _I32, mask.type, self.floats])
-        return self.builder.call(function, [address, alignment, mask, nothing])
+        number = base.type.pointee
+        kind = ir.VectorType(number, self.width)
+        address = self._address(base, at, kind)
+        alignment, nothing = ir.Constant(_I32, 4), ir.Constant(kind, [0.0] * self.width)
+        function = self._masked("load", kind, [address.type, _I32, mask.type, kind], number)
+        loaded = self.builder.call(function, [address, alignment, mask, nothing])
+        return loaded if number == _F64 else self.builder.fpext(loaded, self.floats)
 
     def store_masked(self, value: Any, base: Any, at: Any, mask: Any) -> None:
         """Write the lanes of `mask` to base[at : at + LANES].
@@ -210,8 +214,9 @@ class Lanes:
         function = self._masked("store", ir.VoidType(), kinds)
         self.builder.call(function, [value, address, alignment, mask])
 
-    def _masked(self, what: str, result: Any, kinds: list[Any]) -> Any:
-        name = f"llvm.masked.{what}.v{self.width}f64.p0"
+    def _masked(self, what: str, result: Any, kinds: list[Any], number: Any = _F64) -> Any:
+        bits = 64 if number == _F64 else 32
+        name = f"llvm.masked.{what}.v{self.width}f{bits}.p0"
         kind = ir.FunctionType(result, kinds)
         return cgutils.get_or_insert_function(self.builder.module, kind, name)
 

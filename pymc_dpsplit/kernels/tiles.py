@@ -58,14 +58,9 @@ def load_dense_tile(x, shift, rows, tile):
     tile : ndarray of float64, shape (>= D * TILE,)
         Overwritten.
     """
-    n_features = x.shape[1]
-    if n_features == 1:
+    if x.shape[1] == 1:
         for t in range(TILE):
             tile[t] = x[rows[t], 0] - shift[0]
-    elif n_features == 2:
-        for t in range(TILE):
-            tile[t] = x[rows[t], 0] - shift[0]
-            tile[TILE + t] = x[rows[t], 1] - shift[1]
     else:
         transpose_rows(x, shift, rows, tile)
 

@@ -44,6 +44,49 @@ def _exchange(lanes: Lanes, square: list[Any], size: int) -> list[Any]:
     return exchanged
 
 
+def _transposed(lanes: Lanes, square: list[Any]) -> list[Any]:
+    size = LANES // 2
+    while size > 0:
+        square = _exchange(lanes, square, size)
+        size //= 2
+    return square
+
+
+def _write_narrow(
+    builder: Any, x: Any, n_features: Any, pitch: Any, shift: Any, rows: Any, n_rows: Any, tile: Any
+) -> None:
+    """Fewer features than lanes.  LLVM leaves out what makes features that are not written."""
+    half = LANES // 2
+    is_half = builder.icmp_signed("<=", n_features, index(half))
+    with builder.if_else(is_half) as (then, otherwise):
+        for block, most in ((then, half), (otherwise, LANES)):
+            with block:
+                _write_few(Lanes(builder), x, n_features, pitch, shift, rows, n_rows, tile, most)
+
+
+def _write_few(
+    lanes: Lanes,
+    x: Any,
+    n_features: Any,
+    pitch: Any,
+    shift: Any,
+    rows: Any,
+    n_rows: Any,
+    tile: Any,
+    most: int,
+) -> None:
+    builder = lanes.builder
+    present = lanes.before(n_features)
+    centre = lanes.load_masked(shift, index(0), present)
+    with lanes.steps(index(0), n_rows, LANES) as (t, _):
+        at = [lanes.scalar(rows, builder.add(t, index(lane))) for lane in range(LANES)]
+        square = [lanes.load_masked(x, builder.mul(i, pitch), present) for i in at]
+        square = _transposed(lanes, [builder.fsub(row, centre) for row in square])
+        for lane, feature in enumerate(square[:most]):
+            with builder.if_then(builder.icmp_signed("<", index(lane), n_features)):
+                lanes.store(feature, tile, builder.add(builder.mul(index(lane), n_rows), t))
+
+
 def _write(
     builder: Any, x: Any, n_features: Any, pitch: Any, shift: Any, rows: Any, n_rows: Any, tile: Any
 ) -> None:
@@ -57,11 +100,7 @@ def _write(
             j = builder.select(builder.icmp_signed("<", step, last), step, last)
             centre = lanes.load(shift, j)
             square = [lanes.load_widened(x, builder.add(start, j)) for start in starts]
-            square = [builder.fsub(row, centre) for row in square]
-            size = LANES // 2
-            while size > 0:
-                square = _exchange(lanes, square, size)
-                size //= 2
+            square = _transposed(lanes, [builder.fsub(row, centre) for row in square])
             for lane, feature in enumerate(square):
                 column = builder.mul(builder.add(j, index(lane)), n_rows)
                 lanes.store(feature, tile, builder.add(column, t))
@@ -71,6 +110,13 @@ def _write(
 def _transpose_by_lanes(typing_context, x, n_features, pitch, shift, rows, n_rows, tile):
     name = f"transpose_rows_{x.dtype}"
     generate = written_once(name, _write)
+    return types.void(x, n_features, pitch, shift, rows, n_rows, tile), generate
+
+
+@intrinsic
+def _transpose_few_by_lanes(typing_context, x, n_features, pitch, shift, rows, n_rows, tile):
+    name = f"transpose_few_{x.dtype}"
+    generate = written_once(name, _write_narrow)
     return types.void(x, n_features, pitch, shift, rows, n_rows, tile), generate
 
 
@@ -88,10 +134,10 @@ def _transpose_rows(x, shift, rows, tile):
     tile : ndarray of float64, shape (>= D * n,)
         Overwritten: feature j of row t becomes element j * n + t.
     """
+    pitch = x.strides[0] // x.itemsize
     if x.shape[1] < LANES:
-        transpose_rows_plainly(x, shift, rows, tile)
+        _transpose_few_by_lanes(x, x.shape[1], pitch, shift, rows, rows.shape[0], tile)
     else:
-        pitch = x.strides[0] // x.itemsize
         _transpose_by_lanes(x, x.shape[1], pitch, shift, rows, rows.shape[0], tile)
 
 

@@ -307,16 +307,18 @@ def test_highest_matches_numpy(
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("n_features", [1, 3, 7, 8, 9, 16, 33])
+@pytest.mark.parametrize("n_features", [1, 2, 3, 4, 5, 7, 8, 9, 16, 33])
 @pytest.mark.parametrize(
     "transpose", [transpose_rows, transpose_rows_plainly], ids=["lanes", "plain"]
 )
 def test_transposed_rows_are_those_of_numpy(
     transpose: Callable[..., None], n_features: int, dtype: type, rng: np.random.Generator
 ) -> None:
-    x = rng.standard_normal((100, n_features)).astype(dtype)
+    # Adjacent columns of a wider matrix, so that the last row ends where the memory does.
+    x = rng.standard_normal((100, n_features + 2)).astype(dtype)[:, 2:]
     x.flags.writeable = False
     shift, rows = rng.standard_normal(n_features), rng.integers(100, size=TILE)
+    rows[-1] = 99
     tile = np.full((n_features + 1) * TILE, np.nan)
     transpose(x, shift, rows, tile)
     np.testing.assert_array_equal(tile[:-TILE], (x[rows] - shift).T.ravel())
