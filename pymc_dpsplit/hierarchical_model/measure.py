@@ -28,6 +28,7 @@ from pymc_dpsplit.variables.measure import (
 )
 from pymc_dpsplit.variables.object_mode import ObjectModeOp
 from pymc_dpsplit.variables.owned_terms import conditional_term, kept_term
+from pymc_dpsplit.variables.rising import log_rising
 
 N_TABLES, LABELS = "n_tables", "labels"
 
@@ -183,7 +184,7 @@ def _measure_logprob(
     base = base_log_density(op.component, n_clusters, parameters, hyperparameters)
     zero: Any = pt.zeros((), dtype="float64")
     sizes, times = unique_sizes(op.groups)
-    of_sizes = pt.sum(times * (pt.gammaln(alpha) - pt.gammaln(alpha + sizes)))
+    of_sizes = -pt.sum(times * log_rising(alpha, sizes))
     return [
         n_clusters * pt.log(gamma),
         (gamma - 1.0) * pt.log(new_weight),

@@ -113,6 +113,22 @@ def log_rising_over(a, n, c):
 
 
 @jitted
+def log_gamma_ratio(a, n):
+    """Logarithm of gamma(a + n) / gamma(a), for a > 0 and n > -a.
+
+    Parameters
+    ----------
+    a, n : float
+
+    Returns
+    -------
+    float
+    """
+    unit = max(a, 1.0)
+    return n * math.log(unit) + log_rising_over(a, n, unit)
+
+
+@jitted
 def _rising_ratio(a, n, c):
     """Return gamma(a + n) / (gamma(a) c^n), for whole n: a product of n factors."""
     ratio, unit = 1.0, 1.0 / c

@@ -11,6 +11,7 @@ import numpy as np
 import scipy
 
 from pymc_dpsplit.kernels.random import draw_key
+from pymc_dpsplit.kernels.rising import LARGE, log_rising_of_large
 from pymc_dpsplit.kernels.streams import new_stream
 from pymc_dpsplit.moves.forward import draw_block_sizes, draw_seating
 from pymc_dpsplit.moves.partition_law import dirichlet_process, log_number_factor
@@ -133,7 +134,11 @@ def factor_of_gamma(n_clusters: int, n_tables: int) -> LogFactor:
 
 
 def log_rising(x: float | np.ndarray, n: np.ndarray) -> np.ndarray:
-    """Return the log of Gamma(x + n) / Gamma(x)."""
+    """Return the log of Gamma(x + n) / Gamma(x), for nonnegative n."""
     gammaln = scipy.special.gammaln
+    x, n = np.broadcast_arrays(x, n)
+    is_large = x > LARGE
     risen: np.ndarray = gammaln(x + n) - gammaln(x)
+    if is_large.any():
+        risen[is_large] = log_rising_of_large(x[is_large], n[is_large], np)
     return risen

@@ -28,6 +28,7 @@ import numpy as np
 
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.random import draw_log_gamma
+from pymc_dpsplit.kernels.special import log_gamma_ratio
 
 # A finite mixture is full below this mass, relative to the strength; what is left is rounding.
 FULL_BELOW = 1e-12
@@ -126,7 +127,9 @@ def joining_mass(law, size):
 @jitted
 def log_cluster_factor(law, size):
     """Log of the factor Gamma(n - sigma) / Gamma(1 - sigma) of a cluster of `size`."""
-    return math.lgamma(size - law.discount) - math.lgamma(1.0 - law.discount)
+    if law.discount == 0.0:
+        return math.lgamma(size)
+    return log_gamma_ratio(1.0 - law.discount, size - 1.0)
 
 
 @jitted
@@ -158,9 +161,7 @@ def log_split_factor(law, n_clusters, n_left, n_right):
     law : PartitionLaw
     n_clusters : int
         Number of clusters before the split.
-    n_left : float
-        Sizes of both parts.
-    n_right : float
+    n_left, n_right : float
         Sizes of both parts.
 
     Returns
@@ -198,10 +199,8 @@ def log_number_factor(law, n_clusters, n_obs):
     """
     strength = law.strength
     if law.discount == 0.0:
-        return (
-            math.lgamma(strength) - math.lgamma(strength + n_obs) + n_clusters * math.log(strength)
-        )
-    total = math.lgamma(strength + 1.0) - math.lgamma(strength + n_obs)
+        return n_clusters * math.log(strength) - log_gamma_ratio(strength, float(n_obs))
+    total = -log_gamma_ratio(strength + 1.0, n_obs - 1.0)
     for i in range(1, n_clusters):
         total += log_opening_mass(law, i)
     return total
@@ -238,14 +237,14 @@ def log_measure_density(law, log_weights, log_rest):
     rest = opening_mass(law, n_clusters)
     if discount == 0.0:
         return n_clusters * math.log(rest) + (rest - 1.0) * log_rest
-    total = math.lgamma(law.strength + 1.0) - n_clusters * math.lgamma(1.0 - discount)
+    total = -n_clusters * math.lgamma(1.0 - discount)
     for i in range(1, n_clusters):
         total += log_opening_mass(law, i)
     for k in range(n_clusters):
         total -= discount * log_weights[k]
     if rest > 0.0:
-        total += (rest - 1.0) * log_rest - math.lgamma(rest)
-    return total
+        return total + (rest - 1.0) * log_rest + log_gamma_ratio(rest, 1.0 - n_clusters * discount)
+    return total + math.lgamma(law.strength + 1.0)
 
 
 @jitted
@@ -357,8 +356,8 @@ def typical_sticks(law, n_obs):
     lowest slice about 1 / N^2, or higher where `slice_floor` is.
     """
     discount, strength = law.discount, law.strength
-    rise = math.lgamma(strength + discount + n_obs) - math.lgamma(strength + n_obs)
-    rest = math.exp(rise + math.lgamma(strength + 1.0) - math.lgamma(strength + discount))
+    rise = log_gamma_ratio(strength + discount, 1.0 - discount)
+    rest = math.exp(rise + log_gamma_ratio(strength + n_obs, discount))
     return sticks_below(discount, rest, n_obs)
 
 

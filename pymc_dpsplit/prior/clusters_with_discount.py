@@ -7,10 +7,12 @@ is a multiple of minus the discount.
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import gammaln, polygamma
 
 # Above this strength differences of log gamma functions lose digits, and a series is used.
 _LARGE = 1e3
+# Below this multiple of the strength, or of 1, the discount is small, and a series in it is used.
+_SMALL = 1e-3
 # An opening mass below this, relative to the strength, is that of a full finite mixture.
 _ROUNDING = 1e-12
 
@@ -35,11 +37,26 @@ def expected_with_discount(alpha: np.ndarray, n: int, discount: float) -> np.nda
     rise = gammaln(low + discount + n) - gammaln(low + n) - gammaln(low + discount)
     # The mean is (Gamma(alpha + 1) exp(rise) - alpha) / d; for larger alpha both are close.
     near_zero = (np.exp(rise + gammaln(low + 1.0)) - low) / discount
-    with np.errstate(divide="ignore", invalid="ignore"):
-        usual = low / discount * np.expm1(rise + gammaln(low))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        whole = np.where(
+            abs(discount) < _SMALL * np.minimum(low, 1.0),
+            _rise_by_series(low, n, discount),
+            rise + gammaln(low),
+        )
+        usual = low / discount * np.expm1(whole)
     growth = discount * np.log1p(n / high) + _beyond_logarithm(high + n, high, discount)
     large = high / discount * np.expm1(growth)
-    return np.where(alpha > _LARGE, large, np.where(low > 1.0, usual, near_zero))
+    is_usual = (low > 1.0) | (abs(discount) < _SMALL * low)
+    return np.where(alpha > _LARGE, large, np.where(is_usual, usual, near_zero))
+
+
+def _rise_by_series(alpha: np.ndarray, n: int, d: float) -> np.ndarray:
+    """Return the log of Gamma(alpha + d + n) Gamma(alpha) / Gamma(alpha + n) / Gamma(alpha + d)."""
+    terms = (
+        d ** (m + 1) / factor * (polygamma(m, alpha + n) - polygamma(m, alpha))
+        for m, factor in enumerate((1.0, 2.0, 6.0, 24.0))
+    )
+    return sum(terms, np.zeros_like(alpha))
 
 
 def _beyond_logarithm(high: np.ndarray, low: np.ndarray, d: float) -> np.ndarray:

@@ -22,6 +22,7 @@ from pymc_dpsplit.kernels.generators import open_generator
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.random import categorical_at
 from pymc_dpsplit.kernels.rows import copy_row, copy_rows
+from pymc_dpsplit.kernels.special import log_rising
 from pymc_dpsplit.moves.partition_law import log_founding_factor, log_joining_factor
 
 # Particles are resampled if they are worth fewer than this share of them.
@@ -171,9 +172,8 @@ def run_particles(target, order, log_alone, n_particles, generator):
         log_total = _log_sum(log_weights)
         log_weights -= log_total
         n_after = n_before + multiplicity(prior, target.data, i)
-        strength = target.law.strength
-        log_evidence += log_total + math.lgamma(strength + n_before)
-        log_evidence -= math.lgamma(strength + n_after)
+        log_evidence += log_total
+        log_evidence -= log_rising(target.law.strength + n_before, float(n_after - n_before))
         n_before = n_after
         if 1.0 / np.exp(2.0 * log_weights).sum() < _LEAST_SHARE * n:
             source, n_resampled = resampled(log_weights, rng.random()), n_resampled + 1

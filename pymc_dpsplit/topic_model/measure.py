@@ -17,6 +17,7 @@ from pymc_dpsplit.topics.word_law import draw_log_topics
 from pymc_dpsplit.variables.measure import OwnedByStep
 from pymc_dpsplit.variables.object_mode import ObjectModeOp
 from pymc_dpsplit.variables.owned_terms import kept_term
+from pymc_dpsplit.variables.rising import log_rising
 
 # Roles of the outputs; output 0 of the node is the generator.
 ROLES = ("n_topics", "n_tables", "new_weight", "weights", "log_words")
@@ -130,7 +131,7 @@ def _measure_logprob(
             "value for each of them."
         )
     n_topics, n_tables, new_weight, weights, *log_words = values
-    of_lengths = pt.sum(times * (pt.gammaln(alpha) - pt.gammaln(alpha + lengths)))
+    of_lengths = -pt.sum(times * log_rising(alpha, lengths))
     terms = [
         n_topics * pt.log(gamma),
         n_tables * pt.log(alpha) + of_lengths,

@@ -4,7 +4,6 @@ Documents are independent given the law of a sweep, so threads take them from a 
 numbers belong to tokens, so draws do not depend on the threads.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from pymc_dpsplit.kernels.jit import jitted, jitted_copied
 from pymc_dpsplit.kernels.random import hash_uniform
 from pymc_dpsplit.kernels.sharing import take_next
+from pymc_dpsplit.kernels.special import log_rising
 from pymc_dpsplit.kernels.streams import new_stream
 from pymc_dpsplit.moves.tables import draw_n_tables
 from pymc_dpsplit.topics.alias_tables import AliasTables, look_up
@@ -345,7 +345,7 @@ def log_probability_of_topics(corpus, labels, weights, alpha):
     out = 0.0
     for document in range(corpus.first_token.shape[0] - 1):
         first, end = corpus.first_token[document], corpus.first_token[document + 1]
-        out += math.lgamma(alpha) - math.lgamma(alpha + (end - first))
+        out -= log_rising(alpha, float(end - first))
         n_found = 0
         for token in range(first, end):
             k = labels[token]
@@ -355,6 +355,6 @@ def log_probability_of_topics(corpus, labels, weights, alpha):
             counts[k] += 1
         for f in range(n_found):
             k = found[f]
-            out += math.lgamma(alpha * weights[k] + counts[k]) - math.lgamma(alpha * weights[k])
+            out += log_rising(alpha * weights[k], float(counts[k]))
             counts[k] = 0
     return out

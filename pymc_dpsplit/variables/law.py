@@ -6,6 +6,7 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Constant, Variable
 
 from pymc_dpsplit.moves.partition_law import FULL_BELOW, PartitionLaw, is_possible
+from pymc_dpsplit.variables.rising import log_rising
 
 
 class LawTerms(NamedTuple):
@@ -118,14 +119,16 @@ def law_terms(
         return LawTerms(*terms, zero)
     count: Any = pt.maximum(n_clusters, 1)
     opened = strength + pt.arange(1, count) * discount
-    of_clusters: Any = pt.log(opened).sum() + pt.gammaln(strength + 1.0)
+    of_clusters: Any = pt.log(opened).sum()
     of_clusters -= count * pt.gammaln(1.0 - discount)
     rest, log_rest = strength + count * discount, pt.log(new_weight)
     # A full finite mixture has no remainder.  Both branches are made finite, as the gradient of the
     # one that is not chosen is multiplied by zero.
     is_full = rest <= FULL_BELOW * pt.abs(strength)
     safe_rest: Any = pt.switch(is_full, 1.0, rest)
-    of_clusters -= pt.gammaln(safe_rest)
+    of_clusters += pt.switch(
+        is_full, pt.gammaln(strength + 1.0), log_rising(safe_rest, 1.0 - count * discount)
+    )
     of_rest = (safe_rest - 1.0) * pt.switch(is_full, 0.0, log_rest)
     of_weights = zero if isinstance(discount, Constant) else -discount * log_weights
     return LawTerms(of_clusters, of_rest, of_weights)

@@ -1,5 +1,7 @@
 """Log marginal likelihoods of one cluster in 60-digit arithmetic, from the formulas of textbooks.
 
+And log probabilities of partitions and rising factorials, of parameters of any size.
+
 Rows and hyperparameters are taken as the float64 numbers that they are.
 """
 
@@ -24,6 +26,24 @@ def log_densities(family: str, values: Values, rows: np.ndarray) -> tuple[float,
     with mp.workdps(DIGITS):
         whole = _FORMULAS[family](values, rows)
         return float(whole), float(whole - _FORMULAS[family](values, rows[:-1]))
+
+
+def log_rising(x: float, n: float) -> float:
+    """Return the log of Gamma(x + n) / Gamma(x), rounded once."""
+    # The difference of two numbers of size x log x is wanted to many digits.
+    with mp.workdps(DIGITS + 400):
+        return float(mp.loggamma(mp.mpf(x) + n) - mp.loggamma(x))
+
+
+def log_partition(discount: float, strength: float, sizes: np.ndarray) -> float:
+    """Return the log probability of a partition under a law of Gibbs type, rounded once."""
+    with mp.workdps(DIGITS + 400):
+        sigma, tau = mp.mpf(float(discount)), mp.mpf(float(strength))
+        total = mp.fsum(mp.log(tau + i * sigma) for i in range(1, len(sizes)))
+        total += mp.loggamma(tau + 1) - mp.loggamma(tau + int(sizes.sum()))
+        for n in sizes:
+            total += mp.loggamma(int(n) - sigma) - mp.loggamma(1 - sigma)
+        return float(total)
 
 
 def _mean(numbers: Any) -> Any:

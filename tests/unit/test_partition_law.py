@@ -10,6 +10,7 @@ import pytest
 from scipy import special, stats
 
 from pymc_dpsplit import sampler
+from pymc_dpsplit.moves import franchise
 from pymc_dpsplit.moves.collapsed.conditional_modes import merge_gains
 from pymc_dpsplit.moves.forward import draw_labels, draw_new_weight, draw_partition
 from pymc_dpsplit.moves.measure import break_remainder, draw_measure
@@ -37,6 +38,9 @@ from pymc_dpsplit.moves.partition_law import (
 )
 from pymc_dpsplit.moves.sweep.redraw import redraw_labels
 from pymc_dpsplit.variables.law import checked_law, law_terms
+from pymc_dpsplit.variables.rising import log_rising
+from tests.reference import many_digits
+from tests.reference.many_digits import log_partition
 from tests.support.families import component_of, dataset_of, target_of, twin_of
 from tests.support.flat import FlatPrior
 from tests.support.partition_laws import LAWS, posterior_under, prior_under
@@ -144,7 +148,52 @@ def test_discount_zero_is_the_arithmetic_of_a_dirichlet_process() -> None:
         expected = math.log(alpha) + math.lgamma(n) + math.lgamma(3.0) - math.lgamma(n + 3.0)
         assert log_split_factor(law, k, n, 3.0) == expected
         expected = math.lgamma(alpha) - math.lgamma(alpha + n) + k * math.log(alpha)
-        assert log_number_factor(law, k, n) == expected
+        assert log_number_factor(law, k, n) == pytest.approx(expected, rel=1e-13, abs=1e-11)
+
+
+STRENGTHS = (1e-300, 1e-9, 0.3, 7.0, 1e5, 1e9, 1e13, 1e16, 1e17, 1e30, 1e200, 1e305)
+SIZES = ([1.0], [1.0] * 4, [3.0, 1.0], [40.0, 59.0, 1.0], [1.0] * 100, [5e4, 7.0])
+
+
+@pytest.mark.parametrize("sizes", SIZES, ids=lambda sizes: f"{len(sizes)} of {sum(sizes):g}")
+@pytest.mark.parametrize("discount", [0.0, 0.05, 0.9, -1e-9, -2.0, -1e12])
+def test_large_and_small_strengths_lose_no_digits(discount: float, sizes: list[float]) -> None:
+    """A likelihood that grows with alpha where digits are lost makes the chain run away."""
+    counts = np.array(sizes)
+    for strength in STRENGTHS:
+        if discount < 0.0:
+            strength = -discount * (len(counts) + math.floor(min(strength, 1e9)))
+        law = PartitionLaw(discount, strength)
+        expected = log_partition(discount, strength, counts)
+        # Logarithms of this size are added and subtracted.
+        scale = counts.sum() * max(1.0, abs(math.log(strength)), math.log1p(abs(discount)))
+        assert log_probability(law, counts) == pytest.approx(expected, rel=1e-13, abs=1e-14 * scale)
+
+
+@pytest.mark.control
+def test_differences_of_log_gammas_lose_digits() -> None:
+    """The likelihood of four clusters of one row, which is 1 in the limit, by log gammas."""
+    found = [math.lgamma(a) - math.lgamma(a + 4.0) + 4.0 * math.log(a) for a in (1e15, 1e17)]
+    assert found[1] > 100.0
+    assert abs(found[0]) > 1.0
+
+
+def test_rising_factorials_of_large_numbers(rng: np.random.Generator) -> None:
+    """Of arrays and of graphs, and the gradient, which is finite where either form is chosen."""
+    x, n = pt.dscalar("x"), pt.dscalar("n")
+    graph = log_rising(x, n)
+    evaluate = pytensor.function([x, n], [graph, pt.grad(graph, x)], mode="FAST_COMPILE")
+    for start in (1e-9, 0.7, 20.0, 9.9e5, 1.1e6, 1e9, 1e15, 1e17, 1e40, 1e300):
+        for number in (0.0, 1.0, 2.0, 300.0, 1e6):
+            expected = many_digits.log_rising(start, number)
+            scale = max(1.0, number) * max(1.0, abs(math.log(start)))
+            given = np.array([start]), np.array([number])
+            value, slope = evaluate(start, number)
+            for found in (float(franchise.log_rising(*given)[0]), float(value)):
+                assert found == pytest.approx(expected, rel=1e-13, abs=2e-9 + 1e-13 * scale)
+            assert np.isfinite(slope)
+    value, _ = evaluate(1e8, -5e7)
+    assert float(value) == pytest.approx(many_digits.log_rising(1e8, -5e7), rel=1e-13)
 
 
 # --- the measure --------------------------------------------------------------------------

@@ -16,6 +16,7 @@ import pymc_dpsplit as dps
 from pymc_dpsplit.moves.forward import draw_seating
 from pymc_dpsplit.prior import n_clusters as n_clusters_module
 from pymc_dpsplit.prior.clusters_law import expected_n_clusters, law_at, laws_at
+from pymc_dpsplit.prior.clusters_with_discount import expected_with_discount
 from pymc_dpsplit.prior.elicit_gamma import expected_of_finite
 from pymc_dpsplit.prior.gamma_prior import GammaPrior
 from pymc_dpsplit.prior.quadrature import nodes_of
@@ -156,6 +157,19 @@ def test_faulty_arguments_are_named(alpha: object, n: object, message: str) -> N
 
 ASKED = [(300, 5, 20, 0.99), (300, 5, 20, 0.95), (300, 5, 10, 0.95), (20, 5.5, 15, 0.99),
          (10_000, 50, 100, 0.99), (100, 1.2, 4, 0.98)]  # fmt: skip
+
+
+@pytest.mark.parametrize("discount", [1e-15, 1e-12, 1e-9, -1e-9, 1e-7, 1e-5, 1e-4])
+@pytest.mark.parametrize("alpha", [0.01, 0.5, 3.0, 999.0, 1001.0])
+def test_expected_number_under_a_small_discount_is_near_that_without(
+    alpha: float, discount: float
+) -> None:
+    for n in (1, 5, 300, 100_000):
+        found = float(expected_with_discount(np.array([alpha]), n, discount)[0])
+        without = float(expected_n_clusters(np.array(alpha), n))
+        # d times the derivative at 0, which is half of the square of the number beyond the first.
+        shift = discount * (without - 1.0) * without / alpha
+        assert found == pytest.approx(without + 0.5 * shift, rel=1e-6, abs=abs(shift))
 
 
 @pytest.mark.parametrize(("n", "expected", "upper", "prob"), ASKED)
