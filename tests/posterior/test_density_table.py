@@ -7,7 +7,7 @@ import xarray as xr
 from scipy import stats
 
 import pymc_dpsplit as dps
-from pymc_dpsplit.posterior.density.feature_laws import CountLaw, NumberLaw
+from pymc_dpsplit.posterior.density.feature_laws import FAR_OUT, CountLaw, NumberLaw
 from pymc_dpsplit.posterior.diagnostics.probes import probe_densities
 from tests.support.exact_traces import exact_trace
 from tests.support.families import component_of, dataset_of
@@ -193,13 +193,44 @@ def test_variables_called_as_those_of_gaussians_make_no_density_of_normals(has_d
 
 def test_numbers_are_integrated_to_within_the_cells():
     law = stats.expon()
-    found = NumberLaw(lambda points: np.array([law.pdf(points[:, 0])]), 0.0, 30.0)
+    values = np.array([0.3, 1.0, 2.0])
+    found = NumberLaw(lambda points: np.array([law.pdf(points[:, 0])]), 0.0, 30.0, values)
     grid = np.array([-1.0, 0.5, 2.0, 29.0])
     np.testing.assert_allclose(found.cdf(grid)[0], law.cdf(grid), atol=1e-5)
     # The law ends where the range does.
-    cut = NumberLaw(found.density, 0.0, 1.0)
+    cut = NumberLaw(found.density, 0.0, 1.0, values)
     assert np.isnan(cut.quantiles(np.array([0.3, 0.7]))).tolist() == [[False, True]]
     np.testing.assert_allclose(found.quantiles(np.array([0.5])), law.ppf(0.5), atol=1e-5)
+
+
+MIXED_SCALES = {
+    "infinite at 0": [stats.gamma(0.1), stats.gamma(0.5)],
+    "nearly all at 0": [stats.gamma(0.02), stats.gamma(0.02, scale=1e3)],
+    "scales far apart": [stats.expon(), stats.expon(scale=1e4)],
+    "narrow beside wide": [stats.gamma(1e6, scale=1e-6), stats.expon(scale=1e4)],
+    "heavy tail": [stats.invgamma(1.5), stats.invgamma(1.1, scale=100.0)],
+    "of any sign": [stats.norm(-1e4, 1e3), stats.norm(2.0, 1e-3)],
+}
+
+
+@pytest.mark.parametrize("name", MIXED_SCALES)
+def test_laws_of_different_scales_lose_no_mass(name, rng):
+    laws = MIXED_SCALES[name]
+    values = np.concatenate([law.rvs(100, random_state=rng) for law in laws])
+    values = np.maximum(values, 1e-300) if name != "of any sign" else values
+
+    def density(points):
+        return np.mean([law.pdf(points[:, 0]) for law in laws], 0)[None]
+
+    spread = np.ptp(values)
+    low = 0.0 if values.min() > 0 else values.min() - FAR_OUT * spread
+    found = NumberLaw(density, low, values.max() + FAR_OUT * spread, values)
+    grid = np.quantile(values, np.linspace(0.02, 0.98, 25))
+    expected = np.mean([law.cdf(grid) for law in laws], 0)
+    np.testing.assert_allclose(found.cdf(grid)[0], expected, atol=5e-4)
+    levels = np.array([0.05, 0.25, 0.75, 0.95])
+    reached = np.mean([law.cdf(found.quantiles(levels)[0]) for law in laws], 0)
+    np.testing.assert_allclose(reached, levels, atol=5e-4)
 
 
 def test_quantiles_of_counts_are_those_of_scipy():

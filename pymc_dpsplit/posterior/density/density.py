@@ -18,6 +18,7 @@ from pymc_dpsplit.posterior.density.conditioned_columns import (
     conditioned_columns,
 )
 from pymc_dpsplit.posterior.density.feature_laws import (
+    FAR_OUT,
     CountLaw,
     Density,
     FeatureLaw,
@@ -138,8 +139,9 @@ def density(
     trace.  For other families the remainder is included.
 
     Distribution functions of Gaussian families and of whole numbers are exact.  Others are
-    integrated by the midpoint rule, from the smallest value less the range of the data (from 0, if
-    all are positive) to the largest plus this range; what lies outside is left out.
+    integrated by the midpoint rule over cells that are halved where it matters, from the smallest
+    value less a thousand times the range of the data (from 0, if all are positive) to the largest
+    plus as much; what lies outside is left out.
 
     Examples
     --------
@@ -286,7 +288,8 @@ def _numerical(at: Density, values: np.ndarray, is_whole: bool) -> FeatureLaw:
     spread = (high - low) or 1.0
     if is_whole:
         return CountLaw(at, int(np.ceil(high + 3 * spread)) + _COUNTS_BEYOND)
-    return NumberLaw(at, 0.0 if low > 0 else low - spread, high + spread)
+    far = FAR_OUT * spread
+    return NumberLaw(at, 0.0 if low > 0 else low - far, high + far, values)
 
 
 def _grids(given: Any, values: np.ndarray, is_whole: list[bool]) -> list[np.ndarray]:

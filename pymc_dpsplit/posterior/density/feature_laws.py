@@ -14,7 +14,13 @@ Density = Callable[[np.ndarray], np.ndarray]
 
 _HALVINGS = 60  # of an interval that contains a quantile: to the last digit of float64
 _FAR = 40.0  # standard deviations beyond which a normal distribution has no mass in float64
-_CELLS = 4_000
+# Cells of a numerical integration: a few hundred by each of several rules at first.  Until there
+# are so many, those are halved of which the mass changes by more than NEGLIGIBLE if they are, is
+# above MOST_MASS, or would be another by more than STEEP with the density at an end.
+_FIRST, _MOST_CELLS = 400, 8_000
+_NEGLIGIBLE, _MOST_MASS, _STEEP = 1e-7, 1e-3, 1e-4
+# Smallest number of a range that begins at 0, and largest distance from the values, in their range.
+_TINY, FAR_OUT = 1e-300, 1e3
 # More whole numbers than that are a table that nobody wants.
 _MOST_COUNTS = 100_000
 
@@ -112,19 +118,23 @@ class CountLaw:
 
 @dataclass(frozen=True, eq=False)
 class NumberLaw:
-    """Densities of real numbers, integrated numerically.
+    """Densities of real numbers, integrated over cells that are halved where it matters.
 
     Attributes
     ----------
     density : callable
         From points (G, 1) to densities (S, G).
     low, high : float
-        Range of the integration; what lies outside is left out.
+        Range of the integration; what lies outside is left out.  If it begins at 0 the density may
+        be infinite there.
+    values : ndarray of float64, shape (n,)
+        Numbers near which there is mass, however narrow the clusters: the observations.
     """
 
     density: Density
     low: float
     high: float
+    values: np.ndarray
 
     def cdf(self, grid: np.ndarray) -> np.ndarray:
         edges, cumulative = self._cumulative
@@ -138,7 +148,69 @@ class NumberLaw:
     @cached_property
     def _cumulative(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the edges (M + 1,) of cells and the mass (S, M + 1) up to them."""
-        edges = np.linspace(self.low, self.high, _CELLS + 1)
-        # Midpoints: at an end of the support the density may be infinite.
-        mass = self.density((edges[1:] + edges[:-1])[:, None] / 2) * np.diff(edges)
+        edges = self._first_edges()
+        mass, is_settled = self._mass(edges[:-1], edges[1:]), np.zeros(len(edges) - 1, bool)
+        # Means over draws of the densities at edges; at 0 that may be infinite.
+        heights = np.append(0.0, self.density(edges[1:, None]).mean(0))
+        while len(edges) <= _MOST_CELLS and not is_settled.all():
+            halved = np.flatnonzero(~is_settled)
+            left, right = edges[halved], edges[halved + 1]
+            middle, width = _middle(left, right), _width(left, right)
+            halves = np.stack([self._mass(left, middle), self._mass(middle, right)], axis=2)
+            height = mass[:, halved].mean(0) / width
+            error = np.abs(mass[:, halved] - halves.sum(2)).mean(0)
+            settled = (error < _NEGLIGIBLE) & (halves.sum(2).mean(0) < _MOST_MASS)
+            # A cluster may be narrower than the cell, and at its end.
+            for end in (halved, halved + 1):
+                settled &= (np.abs(heights[end] - height) * width < _STEEP) | (edges[end] == 0.0)
+            edges, heights = (
+                np.insert(of, halved + 1, new) for of, new in ((edges, middle), (heights, height))
+            )
+            mass = np.repeat(mass, np.where(is_settled, 1, 2), axis=1)
+            at = halved + np.arange(len(halved))  # of the left halves, now
+            mass[:, at], mass[:, at + 1] = halves[:, :, 0], halves[:, :, 1]
+            is_settled = np.repeat(is_settled, np.where(is_settled, 1, 2))
+            is_settled[at] = is_settled[at + 1] = settled
         return edges, np.pad(mass.cumsum(1), ((0, 0), (1, 0)))
+
+    def _first_edges(self) -> np.ndarray:
+        lowest, highest = self.values.min(), self.values.max()
+        spread = (highest - lowest) or 1.0
+        outwards = spread * np.geomspace(1e-3, FAR_OUT, _FIRST // 4)
+        parts = [
+            np.array([self.low, self.high]),
+            np.linspace(lowest, highest, _FIRST),
+            np.quantile(self.values, np.linspace(0.0, 1.0, _FIRST)),
+            highest + outwards,
+        ]
+        if self.low == 0.0:
+            parts.append(np.geomspace(_TINY, self.high, 2 * _FIRST))
+        else:
+            parts.append(lowest - outwards)
+        edges = np.unique(np.concatenate(parts))
+        return edges[(edges >= self.low) & (edges <= self.high)]
+
+    def _mass(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """Return the mass (S, M) of cells by the midpoint rule."""
+        return self.density(_middle(left, right)[:, None]) * _width(left, right)
+
+
+def _is_long(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Return which cells of positive numbers have ends of different size."""
+    found: np.ndarray = (left > 0.0) & (right > 2.0 * left)
+    return found
+
+
+def _middle(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Return the middle of each cell, in log x where `_is_long`."""
+    middle, is_long = 0.5 * (left + right), _is_long(left, right)
+    middle[is_long] = np.sqrt(left[is_long]) * np.sqrt(right[is_long])
+    return middle
+
+
+def _width(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Return the width of each cell, in log x where `_is_long`, times x."""
+    width, is_long = right - left, _is_long(left, right)
+    middle = _middle(left, right)[is_long]
+    width[is_long] = middle * np.log(right[is_long] / left[is_long])
+    return width
