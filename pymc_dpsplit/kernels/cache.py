@@ -37,7 +37,7 @@ _PACKAGE = __name__.split(".")[0]
 _IMPORT = re.compile(r"^(?:from|import) ([\w.]+)(?: import (?:\(([^)]*)\)|(.*)))?", re.MULTILINE)
 
 _TUPLES: Any = types.BaseTuple
-_CHECKSUM = 4  # bytes
+_CHECKSUM, _DIGEST = 4, 32  # bytes
 
 _modules_of: defaultdict[type | None, set[str]] = defaultdict(set)
 
@@ -61,8 +61,8 @@ class _Entry(NamedTuple):
 
     Attributes
     ----------
-    valid_for : tuple
-        Stamp of the sources, and key of the entry in the index.
+    key : tuple
+        That of the entry in the index.
     is_linked : bool
         Whether callers find the code by its symbol.
     callees : list of Callee
@@ -70,64 +70,63 @@ class _Entry(NamedTuple):
     code : tuple
     """
 
-    valid_for: tuple[Any, ...]
+    key: tuple[Any, ...]
     is_linked: bool
     callees: list[Callee]
     code: Any
 
 
-class _DamageError(Exception):
-    """A file whose content is not what was written."""
+class _UnusableError(Exception):
+    """A file that is damaged, or was written for other sources or by another version of numba."""
 
 
 class _Files(IndexDataCacheFile):
-    """Cache files of one function; those of an older version of the package count as empty."""
+    """Cache files of one function.  Each begins with a checksum, and a digest of its stamp."""
 
     def _load_index(self) -> dict[Any, Any]:
-        """Load the index of entries."""
+        """Load the index of entries; what cannot be read counts as empty."""
         try:
-            stamp, entries = self._read(Path(self._index_path))
+            entries: dict[Any, Any] = self._read(Path(self._index_path))
         # Keys may name types that were removed.
-        except (OSError, _DamageError, AttributeError, ImportError):
+        except (OSError, _UnusableError, AttributeError, ImportError):
             return {}
-        return entries if stamp == self.stamp else {}
+        return entries
 
     def _save_index(self, entries: dict[Any, Any]) -> None:
         """Write the index of entries."""
-        self._write(self._index_path, (self.stamp, entries))
+        self._write(self._index_path, entries)
 
     def _load_data(self, name: str) -> Any:
         """Load what one file holds, or None."""
         try:
             return self._read(Path(self._data_path(name)))
-        except (_DamageError, AttributeError, ImportError):
+        except (_UnusableError, AttributeError, ImportError):
             return None
 
     def _save_data(self, name: str, data: Any) -> None:
         """Write what one file holds."""
         self._write(self._data_path(name), data)
 
-    @property
-    def stamp(self) -> tuple[Any, ...]:
-        """Version of numba, and what the entries depend on besides their keys."""
-        return self._version, self._source_stamp
-
     def _read(self, path: Path) -> Any:
         content = path.read_bytes()
-        stored = content[_CHECKSUM:]
-        if content[:_CHECKSUM] != _checksum(stored):
-            raise _DamageError(path)
-        return pickle.loads(stored)
+        checksum, rest = content[:_CHECKSUM], content[_CHECKSUM:]
+        if checksum != _checksum_of(rest) or rest[:_DIGEST] != self._stamp:
+            raise _UnusableError(path)
+        return pickle.loads(rest[_DIGEST:])
 
     def _write(self, path: str, data: Any) -> None:
-        stored = self._dump(data)
+        rest = self._stamp + self._dump(data)
         with self._open_for_write(path) as file:
-            file.write(_checksum(stored))
-            file.write(stored)
+            file.write(_checksum_of(rest))
+            file.write(rest)
+
+    @property
+    def _stamp(self) -> bytes:
+        return hashlib.sha256(repr((self._version, self._source_stamp)).encode()).digest()
 
 
-def _checksum(stored: bytes) -> bytes:
-    return zlib.crc32(stored).to_bytes(_CHECKSUM)
+def _checksum_of(content: bytes) -> bytes:
+    return zlib.crc32(content).to_bytes(_CHECKSUM)
 
 
 class SourceCache(FunctionCache):
@@ -156,7 +155,7 @@ class SourceCache(FunctionCache):
             self.disable()
             _warn("there is no folder for them", "")
             return
-        # numba drops all entries if the stamp differs.
+        # Files of another stamp are not read.
         own_file = self._impl.locator.get_source_stamp()
         stamp = own_file, source_digest(function)
         self._cache_file = _Files(self._cache_path, self._impl.filename_base, stamp)
@@ -173,7 +172,7 @@ class SourceCache(FunctionCache):
             return None
         key = self._index_key(sig, target_context.codegen())
         entry = self._cache_file.load(key)
-        if not isinstance(entry, _Entry) or entry.valid_for != self._valid_for(key):
+        if entry is None or entry.key != key:
             return None
         for callee in entry.callees:
             callee.load()
@@ -187,15 +186,12 @@ class SourceCache(FunctionCache):
             is_linked = self.is_linked.get(data.signature.args, False)
             key = self._index_key(sig, data.codegen)
             code = self._impl.reduce(data)
-            entry = _Entry(self._valid_for(key), is_linked, callees_of(data), code)
+            entry = _Entry(key, is_linked, callees_of(data), code)
             try:
                 self._impl.locator.ensure_cache_path()
                 self._cache_file.save(key, entry)
             except OSError as fault:
                 _warn(str(fault), "make room there, or ")
-
-    def _valid_for(self, key: tuple[Any, ...]) -> tuple[Any, ...]:
-        return self._cache_file.stamp, key
 
 
 # Whether a warning was given; there is one per process.

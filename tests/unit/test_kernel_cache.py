@@ -32,7 +32,21 @@ def outer(x):
 """,
 }
 # Before the kernels are imported.
-TRUSTING = "from pymc_dpsplit.kernels.cache import SourceCache as C; C._valid_for = lambda *_: ()\n"
+TRUSTING = """
+import pickle
+from pathlib import Path
+from pymc_dpsplit.kernels import cache
+
+class Alike:
+    def __ne__(self, other):
+        return False
+
+def load(self, name):
+    return pickle.loads(Path(self._data_path(name)).read_bytes()[cache._CHECKSUM + cache._DIGEST:])
+
+cache._Files._load_data = load
+cache._Entry.key = property(lambda self: Alike())
+"""
 ENDING = """
 import os
 from pymc_dpsplit.kernels.cache import _Files
