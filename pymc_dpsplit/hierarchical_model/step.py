@@ -43,7 +43,7 @@ from pymc_dpsplit.variables.declared_models import one_step_each, owner_of, owne
 from pymc_dpsplit.variables.dependence import dependents_of
 from pymc_dpsplit.variables.law import fault_of_concentration
 from pymc_dpsplit.variables.lookup import is_owned, model_of_context
-from pymc_dpsplit.variables.scalar_priors import move_scalars, priors_to_move
+from pymc_dpsplit.variables.scalar_priors import move_scalars, moved_alone, priors_to_move
 from pymc_dpsplit.variables.step_registration import knowing_steps as knowing_steps
 from pymc_dpsplit.variables.step_registration import register_step, steps_last
 
@@ -246,6 +246,7 @@ class HDPMixtureStep(BlockedStep):
         self._evaluate = compile_function(model.value_vars, replaced, **options)
         own, elsewhere = {*mixture.owned, mixture.rv}, mixture.hyperparameters.values()
         self._priors = priors_to_move(mixture.concentrations, own, model, point, elsewhere)
+        self.vars += moved_alone(self._priors)
 
     def _forget(self) -> None:
         """Reset the state of the chain."""

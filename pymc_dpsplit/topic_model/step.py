@@ -26,7 +26,7 @@ from pymc_dpsplit.variables.data_read import DataRead
 from pymc_dpsplit.variables.declared_models import owner_of
 from pymc_dpsplit.variables.law import fault_of_concentration
 from pymc_dpsplit.variables.lookup import is_owned, model_of_context
-from pymc_dpsplit.variables.scalar_priors import move_scalars, priors_to_move
+from pymc_dpsplit.variables.scalar_priors import move_scalars, moved_alone, priors_to_move
 from pymc_dpsplit.variables.step_registration import knowing_steps as knowing_steps
 from pymc_dpsplit.variables.step_registration import register_step, steps_last
 
@@ -153,6 +153,7 @@ class HDPTopicsStep(BlockedStep):
         self._evaluate = compile_function(model.value_vars, graphs, **options)
         own = {*self.topics.owned, self.topics.rv}
         self._priors = priors_to_move(self.topics.concentrations, own, model, point)
+        self.vars += moved_alone(self._priors)
         self._corpus = corpus_of(self.topics.rows)
         self._strengths_at(point)
         names: dict[str, Any] = {

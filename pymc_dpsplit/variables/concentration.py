@@ -48,6 +48,8 @@ class ConcentrationPrior:
         Whether the discount depends on the variable.
     is_count : bool
         Whether the variable is a number of components.
+    has_dependents : bool
+        Whether other variables than the mixture's own depend on the variable.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class ConcentrationPrior:
         others = [rv for rv in dependents_of(root, model) if rv not in own]
         discount, strength = model.replace_rvs_by_values([*law])
         log_prior = model.logp(vars=[root, *others])
+        self.has_dependents = bool(others)
         self.is_count = not value.type.dtype.startswith("float")
         self.moves_discount = root in variables_read([law[0]], model)
         self.value_name, self._in_point, self._dtype = str(value.name), value, value.type.dtype
@@ -114,6 +117,11 @@ class ConcentrationPrior:
     def moved_by_kernels(self) -> list[Variable]:
         """Value variables that kernels move, and that are not the mixture's own: one or none."""
         return [] if self._for_kernels is None or self.is_count else [self._in_point]
+
+    @property
+    def moved_alone(self) -> list[Variable]:
+        """Value variables that no other step has to move: one, or none if others depend on it."""
+        return [] if self.has_dependents else [self._in_point]
 
     @cached_property
     def _function(self) -> Any:

@@ -58,6 +58,11 @@ def priors_to_move(
     return priors
 
 
+def moved_alone(priors: Mapping[str, ConcentrationPrior]) -> list[Variable]:
+    """Return the value variables that no other step has to move."""
+    return [of for prior in priors.values() for of in prior.moved_alone]
+
+
 def move_scalars(
     priors: Mapping[str, ConcentrationPrior],
     factors: Mapping[str, Callable[[float], float]],
