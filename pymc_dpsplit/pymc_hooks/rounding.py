@@ -50,10 +50,10 @@ class _Switch:
     def begin(self) -> None:
         with self._lock:
             if self._n_runs == 0:
-                self._before.callback(_set_flags, os.environ.get(_FLAGS))
+                flags = os.environ.get(_FLAGS)
+                self._before.callback(_set_flags, flags)
                 self._before.enter_context(config.change_flags(numba__fastmath=False))
-                now = os.environ.get(_FLAGS)
-                _set_flags(",".join(filter(None, (now, "numba__fastmath=False"))))
+                _set_flags(",".join(filter(None, (flags, "numba__fastmath=False"))))
             self._n_runs += 1
 
     def end(self) -> None:

@@ -10,7 +10,6 @@ invariant.  Mixtures follow the order of their declaration.
 """
 
 from collections.abc import Callable
-from inspect import signature
 from typing import Any
 
 from pymc.model import Model
@@ -18,20 +17,15 @@ from pymc.model import Model
 from pymc_dpsplit.step.dp_split_merge import DPSplitMerge
 from pymc_dpsplit.step.options import refuse_options
 from pymc_dpsplit.variables.step_registration import knowing_steps as knowing_steps
-from pymc_dpsplit.variables.step_registration import place_of, with_own_steps
+from pymc_dpsplit.variables.step_registration import steps_last
 
 
 def ordering(instantiate: Callable[..., Any]) -> Callable[..., Any]:
     """Make `pm.sample` put the steps of mixtures last."""
+    last = steps_last(DPSplitMerge)(instantiate)
 
     def ordered(model: Model, *args: Any, **kwargs: Any) -> Any:
-        options = (kwargs.get("step_kwargs") or {}).get(DPSplitMerge.name, {})
-        refuse_options(options)
-        arguments = signature(instantiate).bind(model, *args, **kwargs).arguments
-        steps = instantiate(**with_own_steps(instantiate, arguments, DPSplitMerge))
-        if not isinstance(steps, list):
-            return steps
-        # Sorting is stable, so all other steps keep their order.
-        return sorted(steps, key=lambda step: place_of(step, model))
+        refuse_options((kwargs.get("step_kwargs") or {}).get(DPSplitMerge.name, {}))
+        return last(model, *args, **kwargs)
 
     return ordered

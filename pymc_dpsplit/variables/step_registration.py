@@ -28,7 +28,7 @@ def knowing_steps(assign: Callable[..., Any]) -> Callable[..., Any]:
     return assign
 
 
-def place_of(step: Any, model: Model) -> int:
+def _place_of(step: Any, model: Model) -> int:
     """Return a sort key: 0, or for steps of this package their place in the order of declaration.
 
     Parameters
@@ -46,7 +46,7 @@ def place_of(step: Any, model: Model) -> int:
     return 0
 
 
-def with_own_steps(
+def _with_own_steps(
     instantiate: Callable[..., Any], arguments: dict[str, Any], step_class: type
 ) -> dict[str, Any]:
     """Make the steps of a class, and take the variables that they move from other steps.
@@ -103,11 +103,11 @@ def steps_last(step_class: type) -> Callable[[Callable[..., Any]], Callable[...,
     def ordering(instantiate: Callable[..., Any]) -> Callable[..., Any]:
         def ordered(model: Model, *args: Any, **kwargs: Any) -> Any:
             arguments = signature(instantiate).bind(model, *args, **kwargs).arguments
-            steps = instantiate(**with_own_steps(instantiate, arguments, step_class))
+            steps = instantiate(**_with_own_steps(instantiate, arguments, step_class))
             if not isinstance(steps, list):
                 return steps
             # Sorting is stable, so that all other steps keep their order.
-            return sorted(steps, key=lambda step: place_of(step, model))
+            return sorted(steps, key=lambda step: _place_of(step, model))
 
         return ordered
 
