@@ -14,6 +14,8 @@ from pymc_dpsplit.hierarchical.tables import draw_tables, redraw_weights
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.random import draw_key
 from pymc_dpsplit.kernels.streams import new_stream
+from pymc_dpsplit.moves.sweep.density import log_prior_predictive_of_rows
+from pymc_dpsplit.moves.tables import draw_global_weights
 
 
 @jitted
@@ -46,8 +48,10 @@ def attempt_in_groups(target, labels, stats, weights, rng, n_attempts, acceptanc
 
 
 @jitted
-def iterate_groups(target, labels, stats, weights, log_rest, rng, n_attempts, acceptance_counts):
-    """Attempt splits and merges, then scan all rows; return statistics, weights and remainder.
+def iterate_groups(
+    target, labels, stats, weights, log_rest, rng, n_iterations, n_attempts, acceptance_counts
+):
+    """Run iterations of splits, merges and a scan of all rows, see `advance_groups`.
 
     Parameters
     ----------
@@ -58,7 +62,7 @@ def iterate_groups(target, labels, stats, weights, log_rest, rng, n_attempts, ac
     weights : ndarray of float64, shape (K,)
     log_rest : float
     rng : numpy.random.Generator
-    n_attempts : int
+    n_iterations, n_attempts : int
     acceptance_counts : ndarray of int64, shape (4,)
         Added to.
 
@@ -67,11 +71,22 @@ def iterate_groups(target, labels, stats, weights, log_rest, rng, n_attempts, ac
     stats : ndarray of float64, shape (K', S)
     weights : ndarray of float64, shape (K',)
     log_rest : float
+    tables : ndarray of int64, shape (K',)
     """
-    stats, weights = attempt_in_groups(
-        target, labels, stats, weights, rng, n_attempts, acceptance_counts
-    )
-    return scan_rows(target, labels, stats, weights, log_rest, rng)
+    prior, data, law = target.of_rows
+    log_alone = log_prior_predictive_of_rows(prior, data, np.arange(labels.shape[0]))
+    tables = np.zeros(0, np.int64)
+    for t in range(n_iterations):
+        if t > 0:
+            weights, log_rest = draw_global_weights(rng, tables, law.strength)
+        stats, weights = attempt_in_groups(
+            target, labels, stats, weights, rng, n_attempts, acceptance_counts
+        )
+        stats, weights, log_rest = scan_rows(
+            target, labels, stats, weights, log_rest, rng, log_alone
+        )
+        tables = draw_tables(target, labels, weights, rng)
+    return stats, weights, log_rest, tables
 
 
 def advance_groups(
@@ -111,31 +126,41 @@ def advance_groups(
         Numbers of proposals and acceptances, see `moves.acceptance_counts`.
     """
     acceptance_counts = np.zeros(4, np.int64)
-    is_open = not keeps_parameters(target.of_rows.prior)
-    if not is_open:
+    if keeps_parameters(target.of_rows.prior):
         # Draws from the base measure are those of this draw alone.
         empty_pool(target.of_rows.prior)
+    elif threads is None and n_processors == 0:
+        work = n_iterations, n_attempts, acceptance_counts
+        *changed, tables = iterate_groups(target, *state, rng, *work)
+        return GroupedState(state.labels, *changed), tables, acceptance_counts
     for left in reversed(range(n_iterations)):
-        if not is_open:
-            state = sweep_groups(target, state, rng, threads or 1)
-            stats, weights = move_parameters_and_clusters(
-                target, *state[:3], rng, n_attempts, acceptance_counts
-            )
-            state = state._replace(stats=stats, weights=weights)
-        elif threads is None and n_processors == 0:
-            changed = iterate_groups(target, *state, rng, n_attempts, acceptance_counts)
-            state = GroupedState(state.labels, *changed)
-        else:
-            stats, weights = attempt_in_groups(
-                target, *state[:3], rng, n_attempts, acceptance_counts
-            )
-            state = state._replace(stats=stats, weights=weights)
-            if threads is None:
-                changed = scan_on_processors(target, *state, rng, n_processors)
-                state = GroupedState(state.labels, *changed)
-            else:
-                state = sweep_groups(target, state, rng, threads)
+        given = rng, n_attempts, threads, n_processors, acceptance_counts
+        state = _iterated(target, state, *given)
         tables = draw_tables(target, state.labels, state.weights, rng)
         if left:
             state = redraw_weights(target, state, tables, rng)
     return state, tables, acceptance_counts
+
+
+def _iterated(
+    target: GroupedTarget,
+    state: GroupedState,
+    rng: np.random.Generator,
+    n_attempts: int,
+    threads: int | None,
+    n_processors: int,
+    acceptance_counts: np.ndarray,
+) -> GroupedState:
+    """Run one iteration by slices or on processors."""
+    if keeps_parameters(target.of_rows.prior):
+        state = sweep_groups(target, state, rng, threads or 1)
+        stats, weights = move_parameters_and_clusters(
+            target, *state[:3], rng, n_attempts, acceptance_counts
+        )
+        return state._replace(stats=stats, weights=weights)
+    stats, weights = attempt_in_groups(target, *state[:3], rng, n_attempts, acceptance_counts)
+    state = state._replace(stats=stats, weights=weights)
+    if threads is None:
+        changed = scan_on_processors(target, *state, rng, n_processors)
+        return GroupedState(state.labels, *changed)
+    return sweep_groups(target, state, rng, threads)

@@ -4,26 +4,16 @@ A sweep by slices opens and empties clusters, parameters move given their rows, 
 merges propose labels and parameters jointly; docs/method.md, (16.22).
 """
 
-import numpy as np
-
 from pymc_dpsplit.hierarchical.split_merge import (
     Division,
     carry_out_division,
+    count_sides,
     propose_shares,
 )
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.moves.acceptance_counts import MERGES_PROPOSED, SPLITS_PROPOSED
 from pymc_dpsplit.moves.nonconjugate.joint_split import draw_anchors, propose_jointly
 from pymc_dpsplit.moves.nonconjugate.parameters import update_parameters
-
-
-@jitted
-def count_sides(target, members, side):
-    """Count the members of each group on both sides, shape (2, J)."""
-    counts = np.zeros((2, target.sizes.shape[0]), np.int64)
-    for j in range(members.shape[0]):
-        counts[side[j], target.group_of_row[members[j]]] += 1
-    return counts
 
 
 @jitted

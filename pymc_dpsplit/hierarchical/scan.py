@@ -12,8 +12,10 @@ import numpy as np
 from pymc_dpsplit.components.collapsed import fill_log_predictives
 from pymc_dpsplit.hierarchical.state import count_groups
 from pymc_dpsplit.kernels.cluster_choice import choose_position
-from pymc_dpsplit.kernels.jit import jitted
+from pymc_dpsplit.kernels.jit import jitted, jitted_inlined_uncounted, jitted_uncounted
+from pymc_dpsplit.kernels.rows import copy_row, copy_rows
 from pymc_dpsplit.kernels.special import log_sum_of_two
+from pymc_dpsplit.kernels.views import row_of
 from pymc_dpsplit.moves.collapsed.positions import (
     move_between,
     open_position,
@@ -21,7 +23,7 @@ from pymc_dpsplit.moves.collapsed.positions import (
     renumber,
     with_more_room,
 )
-from pymc_dpsplit.moves.collapsed.scan import density_of_rest, log_densities_alone
+from pymc_dpsplit.moves.collapsed.scan import density_of_rest
 from pymc_dpsplit.moves.collapsed.unfinished_densities import (
     finish_choice,
     limit_of_bounds,
@@ -32,8 +34,6 @@ from pymc_dpsplit.moves.partition_law import draw_stick
 
 # Occupied clusters have positive weights; 0 marks one that has no weight yet.
 _LEAST_WEIGHT = 1e-300
-# Below the log of every mass, and finite.
-_LOG_NOTHING = -1e300
 
 
 class Shares(NamedTuple):
@@ -45,8 +45,10 @@ class Shares(NamedTuple):
         Global weights.
     counts : ndarray of int64, shape (J, capacity)
         Number of rows of each group.
-    log_masses : ndarray of float64, shape (capacity,)
-        Workspace: log prior masses of one row.
+    log_masses : ndarray of float64, shape (J, capacity)
+        Log prior masses of one row of each group that joins; -inf in a gap.
+    log_largest : ndarray of float64, shape (J,)
+        Log prior mass of one row that joins a cluster of its whole group: no mass is larger.
     log_rest : ndarray of float64, shape (1,)
         Log of the global weight of all clusters without rows.
     """
@@ -54,7 +56,21 @@ class Shares(NamedTuple):
     weights: np.ndarray
     counts: np.ndarray
     log_masses: np.ndarray
+    log_largest: np.ndarray
     log_rest: np.ndarray
+
+
+@jitted_inlined_uncounted
+def _log_mass(alpha, weight, count):
+    mass = count + alpha * weight
+    return math.log(mass) if mass > 0.0 else -math.inf
+
+
+@jitted_uncounted
+def _settle_in_groups(alpha, shares, p):
+    """Bring the log prior masses of a cluster, whose weight has changed, up to date."""
+    for j in range(shares.counts.shape[0]):
+        shares.log_masses[j, p] = _log_mass(alpha, shares.weights[p], shares.counts[j, p])
 
 
 @jitted
@@ -64,13 +80,15 @@ def _place_shares(target, positions, labels, weights, log_rest):
     shares = Shares(
         np.zeros(capacity),
         np.zeros((counts.shape[0], capacity), np.int64),
-        np.zeros(capacity),
+        np.zeros((counts.shape[0], capacity)),
+        np.log(target.sizes + target.alpha),
         np.full(1, log_rest),
     )
     for p in range(n_clusters):
         k = positions.label_of[p]
         shares.weights[p] = weights[k]
         shares.counts[:, p] = counts[:, k]
+        _settle_in_groups(target.alpha, shares, p)
     return shares
 
 
@@ -81,15 +99,17 @@ def _widened(shares):
     wider = Shares(
         np.zeros(2 * capacity),
         np.zeros((n_groups, 2 * capacity), np.int64),
-        np.zeros(2 * capacity),
+        np.zeros((n_groups, 2 * capacity)),
+        shares.log_largest,
         shares.log_rest,
     )
-    wider.weights[:capacity] = shares.weights
-    wider.counts[:, :capacity] = shares.counts
+    copy_row(shares.weights, wider.weights)
+    copy_rows(shares.counts, wider.counts)
+    copy_rows(shares.log_masses, wider.log_masses)
     return wider
 
 
-@jitted
+@jitted_inlined_uncounted
 def _draw_position(target, labels, i, log_alone, positions, shares, rng):
     """Draw the position of the cluster that row i joins; the next one for a new cluster.
 
@@ -99,62 +119,76 @@ def _draw_position(target, labels, i, log_alone, positions, shares, rng):
     prior, data, _ = target.of_rows
     clusters, log_density, n = positions.clusters, positions.log_density, positions.counts[0]
     own, group, alpha = positions.position_of[labels[i]], target.group_of_row[i], target.alpha
-    is_alone = clusters.sizes[own] == 1.0
+    is_alone, log_own = clusters.sizes[own] == 1.0, -math.inf
     shared = -1 if is_alone else own
-    log_most = _LOG_NOTHING
-    for p in range(n):
-        mass = shares.counts[group, p] - (p == own) + alpha * shares.weights[p]
-        is_open = clusters.sizes[p] > 0.0 and mass > 0.0 and not (is_alone and p == own)
-        shares.log_masses[p] = math.log(mass) if is_open else -math.inf
-        log_most = max(log_most, shares.log_masses[p])
+    if not is_alone:
+        log_own = _log_mass(alpha, shares.weights[own], shares.counts[group, own] - 1)
+    log_masses = row_of(shares.log_masses, group)
     log_new = math.log(alpha) + shares.log_rest[0] + log_alone
-    log_own = shares.log_masses[own]
-    least, drop = limits_of_densities(log_new, log_own, log_most)
+    least, drop = limits_of_densities(log_new, log_own, shares.log_largest[group])
     if fill_log_predictives(prior, data, i, clusters, n, shared, least, drop, log_density):
         limit = limit_of_bounds(log_density, shared, least, drop)
     else:
         log_density[own], limit = density_of_rest(prior, data, labels, i, clusters), math.inf
     u, weights = rng.random(), positions.weights
-    p = choose_position(log_density, shares.log_masses, -1, 0.0, n, log_new, log_alone, u, weights)
+    p = choose_position(log_density, log_masses, own, log_own, n, log_new, log_alone, u, weights)
     if p < n and p != own and log_density[p] < limit:
         given = own, log_own, log_new, log_alone, limit, p
-        p = finish_choice(prior, data, i, positions, shares.log_masses, *given, rng)
+        p = finish_choice(prior, data, i, positions, log_masses, *given, rng)
     return own if is_alone and p == n else p
 
 
 @jitted
-def _break_stick(law, shares, p, rng):
+def _break_stick(target, shares, p, rng):
     """Give a new cluster its global weight, a share Beta(1, gamma) of the remainder."""
-    log_share, log_left = draw_stick(law, 0, rng)
+    log_share, log_left = draw_stick(target.of_rows.law, 0, rng)
     shares.weights[p] = max(math.exp(shares.log_rest[0] + log_share), _LEAST_WEIGHT)
     shares.log_rest[0] += log_left
+    _settle_in_groups(target.alpha, shares, p)
 
 
 @jitted
+def _return_weight(shares, p):
+    """Give the weight of a cluster of one row, which is visited, to the remainder."""
+    shares.log_rest[0] = log_sum_of_two(shares.log_rest[0], math.log(shares.weights[p]))
+    shares.weights[p] = 0.0
+
+
+@jitted_uncounted
+def _move_in_group(target, shares, group, origin, goal):
+    """Move one row of a group between two clusters."""
+    for p, more in ((origin, -1), (goal, 1)):
+        shares.counts[group, p] += more
+        log_mass = _log_mass(target.alpha, shares.weights[p], shares.counts[group, p])
+        shares.log_masses[group, p] = log_mass
+
+
+@jitted_uncounted
 def _visit_some(target, labels, rng, rows, log_alone, first, positions, shares):
-    """Redraw labels from place `first` of `rows` on while there is room; return how far it came."""
+    """Redraw labels from place `first` of `rows` on while there is room; return how far it came.
+
+    Nothing is allocated here, so that no references need be counted.
+    """
     prior, data, law = target.of_rows
     counts, capacity = positions.counts, positions.log_sizes.shape[0]
     at = first
     while at < rows.shape[0] and counts[0] < capacity:
         i = rows[at]
         origin = positions.position_of[labels[i]]
-        if positions.clusters.sizes[origin] == 1.0:
-            log_weight = math.log(shares.weights[origin])
-            shares.log_rest[0] = log_sum_of_two(shares.log_rest[0], log_weight)
-            shares.weights[origin] = 0.0
+        is_alone = positions.clusters.sizes[origin] == 1.0
+        if is_alone:
+            _return_weight(shares, origin)
         goal = _draw_position(target, labels, i, log_alone[at], positions, shares, rng)
+        at += 1
         if goal == counts[0]:
             goal = open_position(positions)
-            _break_stick(law, shares, goal, rng)
-        elif shares.weights[goal] == 0.0:
-            _break_stick(law, shares, goal, rng)
+        if shares.weights[goal] == 0.0:
+            _break_stick(target, shares, goal, rng)
         if goal != origin:
-            group = target.group_of_row[i]
-            shares.counts[group, origin] -= 1
-            shares.counts[group, goal] += 1
+            _move_in_group(target, shares, target.group_of_row[i], origin, goal)
             move_between(prior, data, labels, i, law, positions, origin, goal)
-        at += 1
+            if is_alone:
+                _settle_in_groups(target.alpha, shares, origin)
     return at
 
 
@@ -195,7 +229,7 @@ def scan_some_rows(target, labels, stats, weights, log_rest, rng, rows, log_alon
 
 
 @jitted
-def scan_rows(target, labels, stats, weights, log_rest, rng):
+def scan_rows(target, labels, stats, weights, log_rest, rng, log_alone):
     """Redraw the label of every row in turn, eq. (16.1), with the global weights given.
 
     Parameters
@@ -207,6 +241,8 @@ def scan_rows(target, labels, stats, weights, log_rest, rng):
     weights : ndarray of float64, shape (K,)
     log_rest : float
     rng : numpy.random.Generator
+    log_alone : ndarray of float64, shape (N,)
+        Log prior predictive densities of all rows.
 
     Returns
     -------
@@ -217,7 +253,6 @@ def scan_rows(target, labels, stats, weights, log_rest, rng):
     """
     prior, data, _ = target.of_rows
     everyone = np.arange(labels.shape[0])
-    log_alone = log_densities_alone(prior, data, everyone)
     kept, log_rest = scan_some_rows(
         target, labels, stats, weights, log_rest, rng, everyone, log_alone
     )

@@ -17,16 +17,20 @@ from pymc_dpsplit.components.base import (
     predictive_add,
     stats_size,
 )
-from pymc_dpsplit.kernels.jit import jitted
+from pymc_dpsplit.kernels.jit import jitted, jitted_inlined_uncounted, jitted_uncounted
 from pymc_dpsplit.kernels.random import draw_log_gamma
-from pymc_dpsplit.kernels.rows import sum_of_rows
+from pymc_dpsplit.kernels.rows import copy_row, sum_of_rows
 from pymc_dpsplit.kernels.special import log_rising, log_sum_of_two
 from pymc_dpsplit.kernels.streams import next_uniform
+from pymc_dpsplit.kernels.views import row_of
 from pymc_dpsplit.moves.acceptance_counts import MERGES_PROPOSED, SPLITS_PROPOSED
 from pymc_dpsplit.moves.partition import apply_merge, apply_split
 from pymc_dpsplit.moves.partition_law import log_opening_mass
 from pymc_dpsplit.samplers.sams import random_order
 from pymc_dpsplit.samplers.two_sides import NO_SIDE, begin_sides, draw_allocation
+
+# Between it and its inverse a ratio of masses is computed without underflow.
+_LEAST_RATIO = 1e-200
 
 
 class Division(NamedTuple):
@@ -50,9 +54,81 @@ class Division(NamedTuple):
     log_q: float
 
 
+@jitted_inlined_uncounted
+def _log_odds(half, counts, group):
+    """Log of the ratio of the masses of both sides for a row of a group."""
+    left, right = half + counts[0, group], half + counts[1, group]
+    if _LEAST_RATIO * right < left < right / _LEAST_RATIO:
+        return math.log(left / right)
+    return math.log(left) - math.log(right)
+
+
+@jitted_uncounted
+def _put_members(target, half, order, allocation, caches, counts, pair, least, stream):
+    """Put the members on their sides in this order; return the log probability of the division.
+
+    Nothing is allocated here, so that no references need be counted.
+    """
+    prior, data, _ = target.of_rows
+    _, _, _, _, members, side, goal = allocation
+    log_q = 0.0
+    for t in range(order.shape[0]):
+        j = order[t]
+        if side[j] != NO_SIDE:
+            continue
+        i, group, s = members[j], target.group_of_row[members[j]], goal[j]
+        odds = _log_odds(half, counts, group)
+        odds += log_predictive(prior, data, i, row_of(caches, 0))
+        odds -= log_predictive(prior, data, i, row_of(caches, 1))
+        inverse = math.exp(-abs(odds))
+        likely = 0 if odds > 0.0 else 1
+        if s == NO_SIDE:
+            s = likely if next_uniform(stream) * (1.0 + inverse) > inverse else 1 - likely
+            add_row(prior, data, i, row_of(pair, s))
+        log_q -= math.log1p(inverse) + (0.0 if s == likely else abs(odds))
+        if log_q < least:
+            return log_q
+        side[j] = s
+        counts[s, group] += 1
+        predictive_add(prior, data, i, row_of(caches, s))
+    return log_q
+
+
+@jitted
+def _log_probability_of_sides(target, half, allocation, counts, pair, least, stream):
+    """Put the members on their sides in a random order; return the log probability of these.
+
+    Parameters
+    ----------
+    target : GroupedTarget
+    half : float
+        Half of alpha times the global weight of all members.
+    allocation : Allocation
+    counts : ndarray of int64, shape (2, J)
+        Overwritten with the numbers of members of each group on both sides.
+    pair : ndarray of float64, shape (2, S)
+        The members whose side is drawn are added to the statistics of both sides.
+    least : float
+        Once the log probability is below it, the rest of the members stay where they are.
+    stream : ndarray of uint64, shape (2,)
+
+    Returns
+    -------
+    float
+    """
+    prior, data, _ = target.of_rows
+    members, side = allocation.members, allocation.side
+    side[:], counts[:] = NO_SIDE, 0
+    _, caches = begin_sides(prior, data, members, allocation.anchors, side)
+    for anchor in range(2):
+        counts[anchor, target.group_of_row[allocation.anchors[anchor]]] += 1
+    order = random_order(members.shape[0], stream)
+    return _put_members(target, half, order, allocation, caches, counts, pair, least, stream)
+
+
 @jitted
 def divide(target, half, allocation, stream):
-    """Put the members on two sides, or find the probability of the division that they have.
+    """Divide the members of one cluster.
 
     Parameters
     ----------
@@ -67,32 +143,31 @@ def divide(target, half, allocation, stream):
     Division
     """
     prior, data, _ = target.of_rows
-    _, _, _, _, members, side, goal = allocation
-    side[:] = NO_SIDE
-    _, caches = begin_sides(prior, data, members, allocation.anchors, side)
-    counts = np.zeros((2, target.sizes.shape[0]), np.int64)
-    pair = np.zeros((2, stats_size(prior)))
+    counts, pair = np.zeros((2, target.sizes.shape[0]), np.int64), np.zeros((2, stats_size(prior)))
     for anchor in range(2):
         add_row(prior, data, allocation.anchors[anchor], pair[anchor])
-        counts[anchor, target.group_of_row[allocation.anchors[anchor]]] += 1
-    log_q = 0.0
-    for j in random_order(members.shape[0], stream):
-        if side[j] != NO_SIDE:
-            continue
-        i, group = members[j], target.group_of_row[members[j]]
-        odds = math.log(half + counts[0, group]) - math.log(half + counts[1, group])
-        odds += log_predictive(prior, data, i, caches[0])
-        odds -= log_predictive(prior, data, i, caches[1])
-        s = goal[j]
-        if s == NO_SIDE:
-            u = next_uniform(stream)
-            s = 0 if odds > math.log(u / (1.0 - u)) else 1
-        log_q -= log_sum_of_two(0.0, -odds if s == 0 else odds)
-        side[j] = s
-        counts[s, group] += 1
-        predictive_add(prior, data, i, caches[s])
-        add_row(prior, data, i, pair[s])
-    return Division(side, counts, pair, log_q)
+    given = target, half, allocation, counts, pair
+    log_q = _log_probability_of_sides(*given, -math.inf, stream)
+    return Division(allocation.side, counts, pair, log_q)
+
+
+@jitted
+def present_division(target, stats, allocation):
+    """Return the division of the members of two clusters, without its probability."""
+    members, goal = allocation.members, allocation.goal
+    pair = np.empty((2, stats.shape[1]))
+    copy_row(stats[allocation.a], pair[0])
+    copy_row(stats[allocation.b], pair[1])
+    return Division(goal, count_sides(target, members, goal), pair, 0.0)
+
+
+@jitted
+def count_sides(target, members, side):
+    """Count the members of each group on both sides, shape (2, J)."""
+    counts = np.zeros((2, target.sizes.shape[0]), np.int64)
+    for j in range(members.shape[0]):
+        counts[side[j], target.group_of_row[members[j]]] += 1
+    return counts
 
 
 @jitted
@@ -223,6 +298,43 @@ def carry_out_division(labels, stats, weights, a, b, members, division, log_shar
 
 
 @jitted
+def _split(target, labels, stats, weights, allocation, rng, stream, acceptance_counts):
+    """Attempt to split the cluster of two rows, see `attempt_split_or_merge`."""
+    a, members = allocation.a, allocation.members
+    acceptance_counts[SPLITS_PROPOSED] += 1
+    division = divide(target, 0.5 * target.alpha * weights[a], allocation, stream)
+    given = target, division, stats[a].copy(), weights, a, a
+    log_shares, log_ratio = propose_shares(*given, rng)
+    if not allocation.log_u < log_ratio:
+        return stats, weights
+    acceptance_counts[SPLITS_PROPOSED + 1] += 1
+    return carry_out_division(labels, stats, weights, a, a, members, division, log_shares)
+
+
+@jitted
+def _merge(target, labels, stats, weights, allocation, rng, stream, acceptance_counts):
+    """Attempt to merge the clusters of two rows, see `attempt_split_or_merge`.
+
+    The probability of the division is a product of the probabilities of its members, so that the
+    merge is rejected as soon as a part of it is too small, most of them before the first.
+    """
+    a, b, members = allocation.a, allocation.b, allocation.members
+    acceptance_counts[MERGES_PROPOSED] += 1
+    division = present_division(target, stats, allocation)
+    given = target, division, sum_of_rows(stats, a, b), weights, a, b
+    log_shares, log_ratio = propose_shares(*given, rng)
+    least = allocation.log_u + log_ratio
+    if not least < 0.0:
+        return stats, weights
+    half, counts = 0.5 * target.alpha * (weights[a] + weights[b]), np.empty_like(division.counts)
+    sides = target, half, allocation, counts, division.pair
+    if not _log_probability_of_sides(*sides, least, stream) > least:
+        return stats, weights
+    acceptance_counts[MERGES_PROPOSED + 1] += 1
+    return carry_out_division(labels, stats, weights, a, b, members, division, log_shares)
+
+
+@jitted
 def attempt_split_or_merge(target, labels, stats, weights, rng, stream, acceptance_counts):
     """Attempt to split the cluster of two rows, or to merge their clusters, eq. (16.4).
 
@@ -247,16 +359,5 @@ def attempt_split_or_merge(target, labels, stats, weights, rng, stream, acceptan
     if labels.shape[0] < 2:
         return stats, weights
     allocation = draw_allocation(labels, stats, stream)
-    a, b = allocation.a, allocation.b
-    is_split = a == b
-    weight = weights[a] if is_split else weights[a] + weights[b]
-    division = divide(target, 0.5 * target.alpha * weight, allocation, stream)
-    union = stats[a].copy() if is_split else sum_of_rows(stats, a, b)
-    log_shares, log_ratio = propose_shares(target, division, union, weights, a, b, rng)
-    proposed = SPLITS_PROPOSED if is_split else MERGES_PROPOSED
-    acceptance_counts[proposed] += 1
-    if allocation.log_u >= (log_ratio if is_split else -log_ratio):
-        return stats, weights
-    acceptance_counts[proposed + 1] += 1
-    members = allocation.members
-    return carry_out_division(labels, stats, weights, a, b, members, division, log_shares)
+    given = target, labels, stats, weights, allocation, rng, stream, acceptance_counts
+    return _split(*given) if allocation.a == allocation.b else _merge(*given)

@@ -63,3 +63,23 @@ def continued_state(
         params = mixture.component.pack(parameters, prior.shift)
         state = state._replace(stats=gather_parameters(prior, data, state.labels, params))
     return state._replace(weights=weights[:n_clusters].copy(), log_rest=log_rest)
+
+
+def refuse_another_start(start_clusters: int, continues: Mapping[str, LastDraws] | None) -> None:
+    """Refuse a number of clusters to start from for a chain that goes on from a trace.
+
+    Parameters
+    ----------
+    start_clusters : int
+    continues : mapping, optional
+        Name of mixture to its last draws.
+
+    Raises
+    ------
+    ValueError
+    """
+    if continues is not None:
+        raise ValueError(
+            f"start_clusters={start_clusters} is given, but a chain that goes on from a trace has "
+            "its clusters; leave it out."
+        )

@@ -18,6 +18,7 @@ _TYPES: dict[str, Any] = {
     "occupied": np.int64,
     "shared": np.int64,
     **dict.fromkeys(_COUNTS, np.int64),
+    "iterations": np.int64,
     "exchanged": np.int64,
     "alpha": np.float64,
     "gamma": np.float64,
@@ -53,6 +54,7 @@ def stats_of(
     target: GroupedTarget,
     state: GroupedState,
     acceptance_counts: np.ndarray,
+    n_iterations: int,
     n_exchanged: int,
     labels: np.ndarray | None,
 ) -> dict[str, Any]:
@@ -66,6 +68,8 @@ def stats_of(
     state : GroupedState
     acceptance_counts : ndarray of int64, shape (4,)
         Numbers of proposals and acceptances, see `moves.acceptance_counts`.
+    n_iterations : int
+        Of the draw.
     n_exchanged : int
         Latent rows that moved together with their labels.
     labels : ndarray of int, shape (N,), optional
@@ -85,6 +89,7 @@ def stats_of(
         "shared": summary.shared,
         "occupied": len(state.weights),
         **dict(zip(_COUNTS, acceptance_counts, strict=True)),
+        "iterations": n_iterations,
         "exchanged": n_exchanged,
         "alpha": target.alpha,
         "gamma": target.of_rows.law.strength,

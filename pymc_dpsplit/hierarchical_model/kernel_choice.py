@@ -99,8 +99,8 @@ def visits_of(
     return threads if is_by_slices else None, n_processors_of(kernel, processors)
 
 
-def refuse_many_clusters(name: str, prior: Any, gamma: float) -> None:
-    """Refuse a gamma for which a sweep would draw parameters of millions of clusters.
+def refuse_many_clusters(name: str, prior: Any, gamma: float, is_by_slices: bool) -> None:
+    """Refuse a gamma for which a sweep by slices would draw parameters of millions of clusters.
 
     Parameters
     ----------
@@ -109,14 +109,17 @@ def refuse_many_clusters(name: str, prior: Any, gamma: float) -> None:
     prior : NamedTuple
         Of the family.
     gamma : float
+    is_by_slices : bool
+        Whether rows are visited by slices.
 
     Raises
     ------
     ValueError
     """
-    if gamma > _MOST_GAMMA and is_kept(prior):
+    if gamma > _MOST_GAMMA and is_by_slices:
+        remedy = "" if is_kept(prior) else f", or kernel={COLLAPSED!r}"
         raise ValueError(
-            f"{name}: gamma is {gamma:g} in a draw, for which a sweep draws more than a million "
-            "clusters of a family whose parameters cannot be integrated out; give gamma a smaller "
-            "value, or a prior with a lighter tail."
+            f"{name}: gamma is {gamma:g} in a draw, for which a sweep by slices draws more than a "
+            "million clusters; give gamma a smaller value, or a prior with a lighter tail"
+            f"{remedy}."
         )

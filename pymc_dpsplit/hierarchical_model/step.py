@@ -27,23 +27,34 @@ from pymc_dpsplit.hierarchical.state import (
     with_statistics,
 )
 from pymc_dpsplit.hierarchical.tables import redraw_weights
-from pymc_dpsplit.hierarchical_model.continuation import LastDraws, continued_state
+from pymc_dpsplit.hierarchical_model.concentration_move import move_concentrations
+from pymc_dpsplit.hierarchical_model.continuation import (
+    LastDraws,
+    continued_state,
+    refuse_another_start,
+)
+from pymc_dpsplit.hierarchical_model.dependents import refuse_dependents
 from pymc_dpsplit.hierarchical_model.draw_statistics import stats_of, stats_types
 from pymc_dpsplit.hierarchical_model.groups import refuse_changed_groups
+from pymc_dpsplit.hierarchical_model.iterations import (
+    TuningProgress,
+    before_tuning,
+    cost_of_iteration,
+    planned,
+    with_draw,
+)
 from pymc_dpsplit.hierarchical_model.kernel_choice import AUTO, refuse_many_clusters, visits_of
 from pymc_dpsplit.hierarchical_model.latent_update import Advanced, LatentUpdate, started_from
-from pymc_dpsplit.hierarchical_model.lookup import HierarchicalVariables, find_hierarchical
+from pymc_dpsplit.hierarchical_model.lookup import find_hierarchical
 from pymc_dpsplit.hierarchical_model.missing import completed, update_incomplete
-from pymc_dpsplit.moves.franchise import factor_of_alpha, factor_of_gamma
 from pymc_dpsplit.moves.partition_law import dirichlet_process
 from pymc_dpsplit.moves.start import draw_n_start
 from pymc_dpsplit.moves.target import Target
 from pymc_dpsplit.variables.data_read import DataRead, graphs_read
 from pymc_dpsplit.variables.declared_models import one_step_each, owner_of, owners_of
-from pymc_dpsplit.variables.dependence import dependents_of
 from pymc_dpsplit.variables.law import fault_of_concentration
 from pymc_dpsplit.variables.lookup import is_owned, model_of_context
-from pymc_dpsplit.variables.scalar_priors import move_scalars, moved_alone, priors_to_move
+from pymc_dpsplit.variables.scalar_priors import moved_alone, priors_to_move
 from pymc_dpsplit.variables.step_registration import knowing_steps as knowing_steps
 from pymc_dpsplit.variables.step_registration import register_step, steps_last
 
@@ -60,12 +71,14 @@ class HDPMixtureState(StepMethodState):
     ----------
     labels, stats, weights, log_rest
         The fields of `hierarchical.state.GroupedState`; None before the first draw.
+    progress : TuningProgress
     """
 
     labels: np.ndarray | None = None
     stats: np.ndarray | None = None
     weights: np.ndarray | None = None
     log_rest: float = 0.0
+    progress: TuningProgress = before_tuning(0)
 
 
 class HDPMixtureStep(BlockedStep):
@@ -88,8 +101,10 @@ class HDPMixtureStep(BlockedStep):
         Arguments for the function that computes concentrations and hyperparameters.
     blocked : bool
         Not used: the variables of a mixture always move together.
-    iterations : int
-        Visits of all rows per draw.
+    iterations : int, optional
+        Visits of all rows per draw.  By default as many as cost little beside the rest of a draw; a
+        chain that mixes slowly in the second half of tuning gets more, while a draw takes no longer
+        than about 50 ms.
     attempts : int
         Splits and merges attempted before each of them.
     kernel : str
@@ -169,7 +184,7 @@ class HDPMixtureStep(BlockedStep):
         initial_point: Any = None,
         compile_kwargs: dict[str, Any] | None = None,
         blocked: bool = True,
-        iterations: int = 1,
+        iterations: int | None = None,
         attempts: int = 5,
         kernel: str = AUTO,
         threads: int = 1,
@@ -181,16 +196,17 @@ class HDPMixtureStep(BlockedStep):
     ) -> None:
         del blocked
         model = model_of_context(model)
-        check_integer("iterations", iterations, 1)
+        if iterations is not None:
+            check_integer("iterations", iterations, 1)
         check_integer("attempts", attempts, 0)
         check_integer("threads", threads, 1)
         check_integer("exchanges", exchanges, 0)
         if start_clusters is not None:
             check_integer("start_clusters", start_clusters, 1)
-            _refuse_another_start(start_clusters, continues)
+            refuse_another_start(start_clusters, continues)
         self.mixture = owner_of(find_hierarchical(model), vars, model, *_KIND)
         refuse_changed_groups(self.mixture.groups, self.mixture.name, model)
-        _refuse_dependents(self.mixture, model)
+        refuse_dependents(self.mixture, model)
         self.vars = [model.rvs_to_values[rv] for rv in self.mixture.owned]
         read = graphs_read(self.mixture.as_mixture, model)
         self.data_read = DataRead(self.mixture.name, [*self.mixture.concentrations.values(), *read])
@@ -203,13 +219,12 @@ class HDPMixtureStep(BlockedStep):
         if self.mixture.is_latent:
             self.mixture.as_mixture.labels_in(point)
             self._latent = LatentUpdate(self.mixture, model, point, exchanges)
+        n_rows = len(self.mixture.groups.group_of_row)
+        keeps = isinstance(self.mixture.component, NonconjugateFamily)
+        self.threads, self.n_processors = visits_of(kernel, n_rows, keeps, threads, processors)
         self._read_rows(point)
         self._compile(model, point, compile_kwargs or {})
         self._target_at(point)
-        n_rows = len(self.mixture.groups.group_of_row)
-        keeps = isinstance(self.mixture.component, NonconjugateFamily)
-        visits = visits_of(kernel, n_rows, keeps, threads, processors)
-        self.threads, self.n_processors = visits
         if keep_labels is None:
             keep_labels = not self.mixture.is_latent and 4 * n_rows <= _BYTES_PER_DRAW
         self.keep_labels = keep_labels
@@ -253,6 +268,7 @@ class HDPMixtureStep(BlockedStep):
         self.labels: np.ndarray | None = None
         self.stats = self.weights = np.empty(0)
         self.log_rest = 0.0
+        self.progress = before_tuning(0)
 
     def setup_chain(self, rng: Any, tune: int, draws: int) -> None:
         """Reset the state; PyMC calls this at the start of each chain.
@@ -265,6 +281,7 @@ class HDPMixtureStep(BlockedStep):
         """
         super().setup_chain(rng, tune, draws)
         self._forget()
+        self.progress = before_tuning(tune)
 
     def step(self, point: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], list[Any]]:
         """Advance the chain by one draw.
@@ -285,18 +302,14 @@ class HDPMixtureStep(BlockedStep):
         state = self._state(target, point)
         if self.mixture.unobserved is not None:
             target, state, point = self._with_drawn_entries(target, values, state, point)
+        n_iterations = self._n_iterations(target, state)
         work = self.attempts, self.threads, self.n_processors
-        advanced = advance_groups(target, state, self.rng, self.iterations, *work)
-        (_, state, tables, counts, n_exchanged), point = self._exchanged(
+        advanced = advance_groups(target, state, self.rng, n_iterations, *work)
+        (target, state, tables, counts, n_exchanged), point = self._exchanged(
             Advanced(target, *advanced), values, point
         )
-        n_tables = int(tables.sum())
-        factors = {
-            "alpha": factor_of_alpha(target.sizes, n_tables),
-            "gamma": factor_of_gamma(len(tables), n_tables),
-        }
-        point = move_scalars(self._priors, factors, point, self.rng)
-        target, _ = self._target_at(point)
+        given = self._priors, self._target_at, target, state, tables, point
+        target, tables, point = move_concentrations(*given, self.rng)
         state = redraw_weights(target, state, tables, self.rng)
         self.labels, self.stats, self.weights, self.log_rest = state
         params = draw_parameters_of(target.of_rows.prior, state.stats, self.rng)
@@ -304,12 +317,22 @@ class HDPMixtureStep(BlockedStep):
         parameters = self._items.unpack(params[order], values, self._shift)
         labels = np.argsort(order)[state.labels]
         drawn = self.mixture.point_values(
-            state.weights[order], state.log_rest, parameters, n_tables, labels
+            state.weights[order], state.log_rest, parameters, int(tables.sum()), labels
         )
         kept = labels if self.keep_labels else None
-        stats = stats_of(self.mixture.name, target, state, counts, n_exchanged, kept)
+        done = counts, n_iterations, n_exchanged
+        stats = stats_of(self.mixture.name, target, state, *done, kept)
+        self.progress = with_draw(self.progress, stats, self.mixture.name)
         stats[f"{self.mixture.name}_seconds"] = time.perf_counter() - began
         return {**point, **drawn}, [stats]
+
+    def _n_iterations(self, target: GroupedTarget, state: GroupedState) -> int:
+        """Return the iterations of the next draw."""
+        if self.iterations is not None:
+            return self.iterations
+        cost = cost_of_iteration(target, state, self.attempts, self.threads is not None)
+        self.progress = planned(self.progress, state, cost)
+        return self.progress.n_iterations
 
     def _exchanged(
         self, advanced: Advanced, values: dict[str, np.ndarray], point: dict[str, np.ndarray]
@@ -387,7 +410,7 @@ class HDPMixtureStep(BlockedStep):
         except ValueError as error:
             raise ValueError(f"{mixture.name}: {error}") from None
         prior = mixture.component.prior(values, self._shift)
-        refuse_many_clusters(mixture.name, prior, float(gamma))
+        refuse_many_clusters(mixture.name, prior, float(gamma), self.threads is not None)
         of_rows = Target(prior, self._data, dirichlet_process(float(gamma)))
         groups = mixture.groups
         return GroupedTarget(of_rows, groups.group_of_row, groups.sizes, float(alpha)), values
@@ -425,24 +448,3 @@ def compiling_first(sample: Callable[..., Any]) -> Callable[..., Any]:
         return sample(*args, **kwargs)
 
     return sampling
-
-
-def _refuse_another_start(start_clusters: int, continues: Mapping[str, LastDraws] | None) -> None:
-    if continues is not None:
-        raise ValueError(
-            f"start_clusters={start_clusters} is given, but a chain that goes on from a trace has "
-            "its clusters; leave it out."
-        )
-
-
-def _refuse_dependents(mixture: HierarchicalVariables, model: Model) -> None:
-    """Refuse a model whose density has terms in the mixture that its step would ignore."""
-    own = {*mixture.owned, mixture.rv}
-    for rv in mixture.owned:
-        dependents = [term for term in dependents_of(rv, model) if term not in own]
-        if dependents:
-            raise ValueError(
-                f"{dependents[0].name} depends on {rv.name}, but the mixture {mixture.name} is "
-                "sampled given its own observations alone; make it a Deterministic, or compute it "
-                "from the posterior."
-            )

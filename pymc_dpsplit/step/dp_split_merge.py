@@ -21,7 +21,7 @@ from pymc_dpsplit.components.nonconjugate.family import NonconjugateFamily
 from pymc_dpsplit.data.blocks import column_centres
 from pymc_dpsplit.kernels.threads import new_pool
 from pymc_dpsplit.moves.strength import StrengthPrior
-from pymc_dpsplit.step import draws_ahead, tuning_history
+from pymc_dpsplit.step import draws_ahead
 from pymc_dpsplit.step.chain_memory import DPSplitMergeState
 from pymc_dpsplit.step.chain_start import first_state
 from pymc_dpsplit.step.concentration_move import (
@@ -39,9 +39,10 @@ from pymc_dpsplit.step.kernel_choice import AUTO, COLLAPSED, SLICES, choose_kern
 from pymc_dpsplit.step.options import Options, check_published, refuse_kernel, refuse_unknown
 from pymc_dpsplit.step.progress_bar import progress_columns, progress_update
 from pymc_dpsplit.step.sampler_stats import labels_stat, plan_of, stats_of, stats_types
-from pymc_dpsplit.step.schedule import make_schedule
+from pymc_dpsplit.step.schedule import adapted_iterations, make_schedule
 from pymc_dpsplit.step.step_arguments import checked_point, compile_options, own_generator
 from pymc_dpsplit.step.target_reader import TargetReader
+from pymc_dpsplit.tuning import history as tuning_history
 from pymc_dpsplit.variables import (
     DataRead,
     concentrations_to_move,
@@ -401,12 +402,13 @@ class DPSplitMerge(BlockedStep):
         n_iterations = self.options.iterations or self.n_iterations
         schedule = sampler.Schedule(n_iterations, self.attempts, *kept)
         if self.options.iterations is None and self.n_done <= self.n_tune:
-            is_ahead = self._compared is not None
-            known = target, state, self.history, self.n_tune, self.n_done, is_ahead
-            schedule, self.history = tuning_history.review(
-                schedule, self.least_iterations, kernel, *known
-            )
-            self.n_iterations = schedule.n_iterations
+            is_ahead = self._compared is not None and self.n_done == self.n_tune
+            given = schedule, self.least_iterations, kernel, target, state
+            adapted = partial(adapted_iterations, *given, is_ahead=is_ahead)
+            progress = self.history, self.n_tune, self.n_done
+            chosen = tuning_history.review(n_iterations, adapted, *progress)
+            self.n_iterations, self.history = chosen
+            schedule = schedule._replace(n_iterations=self.n_iterations)
         if kernel == COLLAPSED and self.options.attempts is None and self._is_early():
             return schedule._replace(attempts=1.0)
         return schedule

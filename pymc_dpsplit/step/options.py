@@ -88,6 +88,12 @@ class Options:
             options[name].check(value)
         for option in options.values():
             option.refuse_others(self.of_kernel)
+        has_none = self.kernel == "collapsed" or (published and published.attempts == 0)
+        if has_none and self.attempts:
+            raise ValueError(
+                f"attempts={self.attempts!r} is given, but kernel={self.kernel!r} attempts no "
+                "splits and merges; leave attempts or kernel out."
+            )
 
     def settings(self) -> np.ndarray:
         """Values of the options of a sampler of the literature, as its kernel reads them."""

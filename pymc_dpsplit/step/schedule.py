@@ -27,22 +27,19 @@ from pymc_dpsplit.moves.partition_law import (
 )
 from pymc_dpsplit.sampler import GREEDY, SAMPLERS, ChainState, Schedule, Target, moves_of
 from pymc_dpsplit.step.kernel_choice import COLLAPSED
+from pymc_dpsplit.tuning.iterations import (
+    draws_wanted,
+    iterations_of_fast_chain,
+    iterations_wanted,
+    most_iterations,
+)
 
-# Time per draw in nanoseconds.  PyMC and the step spend 0.1 to 0.2 ms on a draw, and more with
-# NUTS, so that as much again is not noticed.  The time grows with the number of rows; from 1e5 rows
-# on the kernels take about 95 % of it.  _MOST is the limit for a chain that mixes slowly.
-# Collapsed sweeps of few rows take less, and those of a chain that mixes slowly are multiplied.
-_LEAST, _LEAST_PER_ROW, _LEAST_OF_MANY, _MOST = 2e5, 120.0, 1.2e7, 5e7
+# Nanoseconds of a draw with collapsed sweeps of few rows.  They take less than others, and those of
+# a chain that mixes slowly are multiplied.
 _LEAST_OF_COLLAPSED = 1e5
-_MOST_ITERATIONS = 100
-# Target number of draws per autocorrelation time of the slowest quantity.  Others mix several times
-# as fast; with few draws these would be nearly independent, and iterations between them lost.  But
-# an autocorrelation time that is estimated from few effective draws is too short more often than
-# too long, so the target is a tenth of these.  Collapsed sweeps cost less than PyMC's part of a
-# draw, so that chains of few rows gain little by more draws, unless these are made ahead.
-_LEAST_PER_TIME, _MOST_PER_TIME = 1.5, 4.0
+# Collapsed sweeps cost less than PyMC's part of a draw, so that chains of few rows gain little by
+# more draws per autocorrelation time, unless these are made ahead.
 _PER_TIME_OF_COLLAPSED, _PER_TIME_AHEAD = 2.0, 3.0
-_EFFECTIVE_DRAWS_PER_TARGET = 10.0
 # Collapsed sweeps, or windows, are multiplied by no more than this.  They take four fifths of the
 # time then, so that more would gain little per second, and an autocorrelation time estimated too
 # long costs most.
@@ -131,10 +128,6 @@ def cost_of_iteration(
         regroupings = 3.0 * schedule.regroupings * regrouping_cost(target, n_clusters)
         return _sweep_cost(target, state) + attempts + regroupings
     return _sweep_cost(target, state) + attempts + schedule.n_scanned * visit
-
-
-def _iterations_within(nanoseconds: float, cost: float) -> int:
-    return max(1, min(_MOST_ITERATIONS, int(nanoseconds / cost)))
 
 
 def _scan_list(target: Target, state: ChainState, most: int) -> np.ndarray:
@@ -286,20 +279,19 @@ def _with_iterations(
 ) -> Schedule:
     """Give a schedule as many iterations as cost little beside PyMC's part of a draw."""
     cost = cost_of_iteration(kernel_name, target, state, schedule)
-    few = _LEAST_OF_COLLAPSED if kernel_name == COLLAPSED else _LEAST
-    least = min(few + _LEAST_PER_ROW * target.data.shape[0], _LEAST_OF_MANY)
-    return schedule._replace(n_iterations=_iterations_within(least, cost))
+    few = {"beside": _LEAST_OF_COLLAPSED} if kernel_name == COLLAPSED else {}
+    n_iterations = iterations_of_fast_chain(cost, target.data.shape[0], **few)
+    return schedule._replace(n_iterations=n_iterations)
 
 
 def _draws_wanted(kernel_name: str, draws_per_time: float, n_draws: int, is_ahead: bool) -> float:
     """Target number of draws per autocorrelation time, which was estimated from `n_draws`."""
     if kernel_name == COLLAPSED:
         return _PER_TIME_AHEAD if is_ahead else _PER_TIME_OF_COLLAPSED
-    reliable = n_draws / draws_per_time / _EFFECTIVE_DRAWS_PER_TARGET
-    return min(_MOST_PER_TIME, max(_LEAST_PER_TIME, reliable))
+    return draws_wanted(draws_per_time, n_draws)
 
 
-def adapt_iterations(
+def adapted_iterations(
     schedule: Schedule,
     least: int,
     kernel_name: str,
@@ -308,8 +300,8 @@ def adapt_iterations(
     draws_per_time: float,
     n_draws: int,
     is_ahead: bool = False,
-) -> Schedule:
-    """Give a chain that mixes slowly more iterations per draw.
+) -> int:
+    """Return the iterations of a draw, more of them if the chain mixes slowly.
 
     Parameters
     ----------
@@ -330,8 +322,8 @@ def adapt_iterations(
 
     Returns
     -------
-    Schedule
-        With about four draws per autocorrelation time if it was estimated from forty effective
+    int
+        For about four draws per autocorrelation time if it was estimated from forty effective
         draws or more, one and a half if from fifteen or fewer, and in any case of
         ``"collapsed-split-merge"`` two, or three ahead; if that costs at most 50 ms per draw, and
         with no fewer iterations than `least`, or half of it ahead.  ``"collapsed-split-merge"``, or
@@ -339,8 +331,8 @@ def adapt_iterations(
     """
     per_time = _draws_wanted(kernel_name, draws_per_time, n_draws, is_ahead)
     fewest = (least + 1) // 2 if is_ahead and kernel_name == COLLAPSED else least
-    wanted = int(np.ceil(schedule.n_iterations * draws_per_time / per_time))
-    allowed = _iterations_within(_MOST, cost_of_iteration(kernel_name, target, state, schedule))
+    wanted = iterations_wanted(schedule.n_iterations, draws_per_time, per_time)
+    allowed = most_iterations(cost_of_iteration(kernel_name, target, state, schedule))
     if kernel_name == COLLAPSED or schedule.window > 0:
         allowed = min(allowed, _MOST_TIMES_OF_COLLAPSED * least)
-    return schedule._replace(n_iterations=max(fewest, min(wanted, allowed)))
+    return max(fewest, min(wanted, allowed))

@@ -19,7 +19,7 @@ from pymc_dpsplit.topic_model.record import TOPIC_DRAW, TOPIC_PART, TopicRecord
 from pymc_dpsplit.topics.concentrations import alpha_factor, eta_factor, gamma_factor, log_joint
 from pymc_dpsplit.topics.corpus import corpus_of, document_lengths, expected_tables
 from pymc_dpsplit.topics.documents import log_probability_of_topics
-from pymc_dpsplit.topics.state import Strengths, TopicState, start_topics
+from pymc_dpsplit.topics.state import Strengths, TopicState, draw_n_start, start_topics
 from pymc_dpsplit.topics.sweep import redraw_weights, sweep_topics
 from pymc_dpsplit.topics.word_law import draw_log_topics
 from pymc_dpsplit.variables.data_read import DataRead
@@ -31,8 +31,8 @@ from pymc_dpsplit.variables.step_registration import knowing_steps as knowing_st
 from pymc_dpsplit.variables.step_registration import register_step, steps_last
 
 _KIND = "topic model", "HDPTopics"
-# By default a chain starts from this many topics, or fewer in a small corpus.
-_START_TOPICS, _TOKENS_PER_START = 50, 20
+# A sweep breaks some ten sticks, each with a distribution of words, per unit of gamma.
+_MOST_GAMMA = 1e5
 
 _STATS: dict[str, Any] = {
     "log_joint": np.float64,
@@ -95,8 +95,9 @@ class HDPTopicsStep(BlockedStep):
     iterations : int
         Sweeps per draw.
     start_topics : int, optional
-        Number of topics to start from, to which tokens belong at random.  By default 50, or one
-        for every 20 tokens if that is less.
+        Number of topics to start from, to which tokens belong at random.  By default 50; of fewer
+        than 1000 tokens each chain draws it log-uniformly from one for every 20 tokens to one for
+        every token, so that chains start over-dispersed.
 
     Notes
     -----
@@ -231,8 +232,8 @@ class HDPTopicsStep(BlockedStep):
             parts: Any = self.labels, self.word_counts, self.tables, self.weights, self.log_rest
             return TopicState(*parts)
         n_tokens = int(self._corpus.first_token[-1])
-        fitting = max(1, min(_START_TOPICS, n_tokens // _TOKENS_PER_START))
-        return start_topics(self._corpus, min(self.start_topics or fitting, n_tokens), self.rng)
+        n_start = self.start_topics or draw_n_start(n_tokens, self.rng)
+        return start_topics(self._corpus, min(n_start, n_tokens), self.rng)
 
     def _strengths_at(self, point: dict[str, np.ndarray]) -> Strengths:
         """Concentrations at a point."""
@@ -243,6 +244,12 @@ class HDPTopicsStep(BlockedStep):
                 varies = bool(rvs_in_graph(self.topics.concentrations[key]))
                 fault = fault_of_concentration(key, float(value), varies)
                 raise ValueError(f"{self.topics.name}: {fault}")
+        if strengths.gamma > _MOST_GAMMA:
+            raise ValueError(
+                f"{self.topics.name}: gamma is {strengths.gamma:g} in a draw, for which a sweep "
+                "draws more than a million topics; give gamma a smaller value, or a prior with a "
+                "lighter tail."
+            )
         return strengths
 
     def _with_new_concentrations(

@@ -7,6 +7,9 @@ import scipy
 
 from pymc_dpsplit.data.sparse_rows import SparseRows, row_totals
 
+# Above it the difference of digamma functions loses its digits.
+_LARGE_ALPHA = 1e6
+
 
 class Corpus(NamedTuple):
     """Documents of words; the tokens of a document are ordered by word.
@@ -45,5 +48,7 @@ def document_lengths(corpus: Corpus) -> np.ndarray:
 
 def expected_tables(lengths: np.ndarray, alpha: float) -> float:
     """Return the prior mean of the number of tables of documents with the given lengths (J,)."""
+    if alpha > _LARGE_ALPHA:
+        return float(np.sum(alpha * np.log1p(lengths / (alpha - 0.5))))
     digamma = scipy.special.digamma
     return float(np.sum(alpha * (digamma(alpha + lengths) - digamma(alpha))))

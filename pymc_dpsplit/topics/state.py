@@ -7,6 +7,9 @@ import numpy as np
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.topics.corpus import Corpus
 
+# Chains start from this many topics, in a small corpus from fewer.
+_START_TOPICS, _TOKENS_PER_START = 50, 20
+
 
 class TopicState(NamedTuple):
     """Topics of all tokens, and what the next draw needs besides; see docs/method.md, (15.3).
@@ -48,6 +51,26 @@ class Strengths(NamedTuple):
     alpha: float
     gamma: float
     eta: float
+
+
+def draw_n_start(n_tokens: int, rng: np.random.Generator) -> int:
+    """Draw a number of topics to start from, 50 if there are many tokens.
+
+    Parameters
+    ----------
+    n_tokens : int
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    int
+        Log-uniform from one for every 20 tokens to one for every token, at most 50.
+    """
+    fewest = max(1, min(_START_TOPICS, n_tokens // _TOKENS_PER_START))
+    most = min(_START_TOPICS, n_tokens)
+    if fewest == most:
+        return most
+    return min(most, int(fewest * np.exp(rng.random() * np.log((most + 1) / fewest))))
 
 
 def start_topics(corpus: Corpus, n_topics: int, rng: np.random.Generator) -> TopicState:

@@ -44,6 +44,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "sampler": _PARTS | {"samplers"},
     "topics": _PARTS - {"components"},
     "hierarchical": _PARTS | {"samplers"},
+    "tuning": set(),
     "variables": _PARTS,
     "pymc_component": _PARTS,
     "pymc_hooks": {"variables"},
@@ -52,9 +53,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "prior": set(),
     "finite": {"components", "variables"},
     "mixture": _CORE,
-    "step": _CORE | {"pymc_hooks"},
+    "step": _CORE | {"pymc_hooks", "tuning"},
     "topic_model": _CORE - {"sampler"} | {"topics", "pymc_hooks"},
-    "hierarchical_model": _CORE - {"sampler"} | {"hierarchical", "mixture"},
+    "hierarchical_model": _CORE - {"sampler"} | {"hierarchical", "mixture", "tuning"},
     "estimates": _CORE
     # They read a model like the step, and neither knows the other.
     | {"hierarchical", "hierarchical_model", "topic_model"},
@@ -95,6 +96,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "sampler": _NUMERICS,
     "topics": {"numpy", "scipy"},
     "hierarchical": {"numpy"},
+    "tuning": {"numpy"} | _ARVIZ,
     "variables": _FACE,
     "pymc_component": _NUMERICS | {"pymc", "pytensor"},
     "pymc_hooks": _FACE | _ARVIZ,

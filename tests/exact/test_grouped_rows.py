@@ -1,5 +1,6 @@
 """Moves of rows in groups against the posterior by enumeration, and from exact starts."""
 
+from collections.abc import Callable
 from itertools import product
 from typing import NamedTuple
 
@@ -8,10 +9,11 @@ import pytest
 from scipy import stats
 
 from pymc_dpsplit.hierarchical import iteration, processors
+from pymc_dpsplit.hierarchical.concentrations import factor_of_alpha_given_weights
 from pymc_dpsplit.hierarchical.iteration import advance_groups
 from pymc_dpsplit.hierarchical.state import GroupedState, GroupedTarget, resume_groups
 from pymc_dpsplit.hierarchical.summaries import log_joint, summary_of
-from pymc_dpsplit.hierarchical.tables import redraw_weights
+from pymc_dpsplit.hierarchical.tables import draw_tables, redraw_weights
 from pymc_dpsplit.kernels.jit import COMPILES, jitted
 from pymc_dpsplit.moves.franchise import factor_of_alpha, factor_of_gamma
 from pymc_dpsplit.moves.partition_law import dirichlet_process
@@ -83,27 +85,28 @@ def forward(rng: np.random.Generator) -> Start:
     return Start(target, state, int(tables.sum()))
 
 
+def moved(key: str, value: float, factor: Callable[[float], float], rng: np.random.Generator):
+    """Slice-sample the logarithm of a concentration."""
+
+    def log_density(log_value: float) -> float:
+        number = float(np.exp(log_value))
+        return float(PRIORS[key].logpdf(number) + factor(number) + log_value)
+
+    return float(np.exp(slice_draw(log_density, float(np.log(value)), 1.0, rng)))
+
+
 def one_draw(start: Start, rng: np.random.Generator) -> Start:
     """Run two iterations, move the concentrations, and redraw the weights."""
     target, state, _ = start
     state = state._replace(labels=state.labels.copy())
-    state, tables, _ = advance_groups(target, state, rng, 2, 2)
-    n_tables = int(tables.sum())
-    factors = {
-        "alpha": factor_of_alpha(SIZES, n_tables),
-        "gamma": factor_of_gamma(len(tables), n_tables),
-    }
-    values = {"alpha": target.alpha, "gamma": target.of_rows.law.strength}
-    for key, factor in factors.items():
-
-        def log_density(log_value, key=key, factor=factor):
-            number = float(np.exp(log_value))
-            return PRIORS[key].logpdf(number) + factor(number) + log_value
-
-        values[key] = float(np.exp(slice_draw(log_density, float(np.log(values[key])), 1.0, rng)))
-    of_rows = target.of_rows._replace(law=dirichlet_process(values["gamma"]))
-    target = target._replace(of_rows=of_rows, alpha=values["alpha"])
-    return Start(target, redraw_weights(target, state, tables, rng), n_tables)
+    state, _, _ = advance_groups(target, state, rng, 2, 2)
+    factor = factor_of_alpha_given_weights(target, state)
+    target = target._replace(alpha=moved("alpha", target.alpha, factor, rng))
+    tables = draw_tables(target, state.labels, state.weights, rng)
+    factor = factor_of_gamma(len(tables), int(tables.sum()))
+    gamma = moved("gamma", target.of_rows.law.strength, factor, rng)
+    target = target._replace(of_rows=target.of_rows._replace(law=dirichlet_process(gamma)))
+    return Start(target, redraw_weights(target, state, tables, rng), int(tables.sum()))
 
 
 def statistics_of(start: Start) -> list[float]:
@@ -137,7 +140,12 @@ def test_one_draw_leaves_the_joint_law_as_it_was():
 @pytest.mark.slow
 @pytest.mark.control
 def test_move_of_alpha_without_the_sizes_of_groups_is_caught(monkeypatch):
-    monkeypatch.setitem(
-        globals(), "factor_of_alpha", lambda sizes, m: lambda alpha: m * np.log(alpha) - alpha
-    )
+    exact = factor_of_alpha_given_weights
+
+    def without_sizes(target: GroupedTarget, state: GroupedState) -> Callable[[float], float]:
+        factor = exact(target, state)
+        of_sizes = factor_of_alpha(SIZES, 0)
+        return lambda alpha: factor(alpha) - of_sizes(alpha)
+
+    monkeypatch.setitem(one_draw.__globals__, "factor_of_alpha_given_weights", without_sizes)
     assert p_value_of_one_draw(20261125) < LEVEL

@@ -6,6 +6,7 @@ import pytest
 from scipy import stats
 
 import pymc_dpsplit as dps
+from pymc_dpsplit.hierarchical.state import count_groups
 from tests.reference.discrete import Poisson
 from tests.reference.franchise import averages_of_groups
 from tests.support.statistics import LEVEL, combine, count_test, mean_test
@@ -78,10 +79,12 @@ def test_variables_and_sizes_have_their_posterior_on_processors():
 @pytest.mark.slow
 @pytest.mark.control
 def test_step_that_forgets_the_sizes_of_groups_is_caught(monkeypatch):
-    def without_sizes(sizes, n_tables):
-        return lambda alpha: n_tables * np.log(alpha)
+    def without_sizes(target, state):
+        n_cells = np.count_nonzero(count_groups(target, state.labels, len(state.weights)))
+        return lambda alpha: n_cells * np.log(alpha)
 
-    monkeypatch.setattr("pymc_dpsplit.hierarchical_model.step.factor_of_alpha", without_sizes)
+    move = "pymc_dpsplit.hierarchical_model.concentration_move"
+    monkeypatch.setattr(f"{move}.factor_of_alpha_given_weights", without_sizes)
     assert sampled_p_value(500, is_tied=False) < LEVEL
 
 

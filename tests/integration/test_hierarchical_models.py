@@ -436,6 +436,27 @@ def test_step_takes_options():
     assert "x_labels" not in found
 
 
+def test_iterations_are_those_of_tuning(sampled):
+    """Few rows take less time than the rest of a draw, so that a draw has several iterations."""
+    iterations = sampled[1].sample_stats["x_iterations"]
+    assert (iterations > 1).all()
+    assert (iterations == iterations[:, 0]).all()
+
+
+@pytest.mark.parametrize("kernel", ["slices", "collapsed"])
+def test_gamma_for_millions_of_clusters(kernel):
+    """Only slices draw all clusters that rows could join."""
+    model = declared(gamma=1e7)
+    with model:
+        if kernel == "slices":
+            with pytest.raises(
+                ValueError, match="x: gamma is 1e\\+07 in a draw, for which a sweep"
+            ):
+                dps.HDPMixtureStep(kernel=kernel)
+        else:
+            assert dps.HDPMixtureStep(kernel=kernel).threads is None
+
+
 def test_many_rows_are_visited_by_slices():
     few, many = declared(), declared(observed=np.arange(21_000.0), groups=np.arange(21_000) % 2)
     with few:

@@ -160,6 +160,11 @@ OPTIONS = {
     "threads truth": ({"threads": True}, "threads=True"),
     "attempts": ({"attempts": -1}, "attempts=-1 is out of range; give an integer of at least 0"),
     "attempts float": ({"attempts": 1.0}, "attempts=1.0"),
+    "attempts of a kernel without": (
+        {"kernel": "neal8", "attempts": 5},
+        "attempts=5 is given, but kernel='neal8' attempts no splits and merges; leave attempts or",
+    ),
+    "attempts of collapsed sweeps": ({"kernel": "collapsed", "attempts": 1}, "attempts=1 is given"),
     "iterations": ({"iterations": 0}, "iterations=0"),
     "iterations string": ({"iterations": "many"}, "iterations='many'"),
     "start_clusters": ({"start_clusters": 0}, "start_clusters=0"),

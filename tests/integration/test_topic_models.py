@@ -55,6 +55,13 @@ def test_names_of_a_frame_become_coordinates():
     assert model.named_vars_to_dims["w"] == ("doc", "word")
 
 
+def test_gamma_for_millions_of_topics_is_refused():
+    with pm.Model() as model:
+        dps.HDPTopics("w", 1.0, 1e7, 0.1, observed=[[3, 1, 0], [0, 0, 4]])
+        with pytest.raises(ValueError, match="w: gamma is 1e\\+07 in a draw, for which a sweep"):
+            dps.HDPTopicsStep(model.free_RVs)
+
+
 @pytest.mark.parametrize("fixed", ["alpha", "gamma", "eta"])
 def test_other_steps_take_a_model_with_a_concentration_of_one(fixed):
     """The terms of a concentration of one vanish, and with them what they depend on."""

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import gammaln
 
-from pymc_dpsplit.hierarchical import processors, slices, split_merge, tables
+from pymc_dpsplit.hierarchical import processors, scan, slices, split_merge, tables
+from pymc_dpsplit.hierarchical.concentrations import factor_of_alpha_given_weights
 from pymc_dpsplit.hierarchical.iteration import advance_groups
 from pymc_dpsplit.hierarchical.split_merge import Division, log_split_ratio
 from pymc_dpsplit.hierarchical.state import (
@@ -105,6 +106,15 @@ def test_log_joint_follows_its_formula():
     assert np.isclose(log_joint(target, state), expected)
 
 
+@pytest.mark.parametrize("alphas", [(0.3, 2.0), (1e-200, 1e-3), (5.0, 1e13)])
+def test_factor_of_alpha_is_that_of_the_log_joint(alphas):
+    target, state, _ = drawn(1.2, 3.0, 5)
+    factor = factor_of_alpha_given_weights(target, state)
+    log_joints = [log_joint(target._replace(alpha=alpha), state) for alpha in alphas]
+    found = factor(alphas[1]) - factor(alphas[0])
+    np.testing.assert_allclose(found, log_joints[1] - log_joints[0], rtol=1e-9)
+
+
 def test_summary_does_not_depend_on_numbers():
     target, state, _ = drawn(1.2, 3.0, 3)
     order = np.arange(len(state.weights))[::-1]
@@ -161,6 +171,39 @@ def test_labels_go_to_the_other_side_in_the_order_of_weights():
     assert np.all(np.diff(reach.slice_bounds[reach.order]) >= 0.0)
 
 
+def largest_error_of_masses(monkeypatch) -> float:
+    """Of the log prior masses that scans of a chain end with, by group and cluster."""
+    kept = []
+
+    def place(*given):
+        kept.append((_place_shares(*given), given[1]))
+        return kept[-1][0]
+
+    monkeypatch.setattr(scan, "_place_shares", place)
+    errors = []
+    for target in [drawn(1.2, 3.0, seed, 10)[0] for seed in range(3)]:
+        for shares, positions in kept:
+            is_open = positions.clusters.sizes > 0.0
+            masses = shares.counts[:, is_open] + target.alpha * shares.weights[is_open]
+            errors.append(np.abs(np.exp(shares.log_masses[:, is_open]) - masses).max())
+            is_gap = ~is_open[: positions.counts[0]]
+            assert np.all(np.isneginf(shares.log_masses[:, : len(is_gap)][:, is_gap]))
+        kept.clear()
+    return max(errors)
+
+
+@pytest.mark.skipif(COMPILES, reason="compiled kernels hold the functions that they call")
+def test_masses_of_a_scan_are_brought_up_to_date(monkeypatch):
+    assert largest_error_of_masses(monkeypatch) < 1e-12
+
+
+@pytest.mark.skipif(COMPILES, reason="compiled kernels hold the functions that they call")
+@pytest.mark.control
+def test_masses_of_before_a_row_moved_are_seen(monkeypatch):
+    monkeypatch.setattr(scan, "_move_in_group", _no_new_masses)
+    assert largest_error_of_masses(monkeypatch) > 0.5
+
+
 # --- moves that are wrong on purpose ------------------------------------------------------
 
 
@@ -185,6 +228,16 @@ def _without_jacobian(target, division, union, strength, log_shares):
     return log_split_ratio(target, division, union, strength, log_shares) + sum(log_shares)
 
 
+_place_shares = scan._place_shares
+_log_probability_of_sides = split_merge._log_probability_of_sides
+
+
+def _certain_if_merged(target, half, allocation, counts, pair, least, stream):
+    if allocation.a != allocation.b:
+        return 0.0
+    return _log_probability_of_sides(target, half, allocation, counts, pair, least, stream)
+
+
 def _gamma_alone(log_gamma, bound):
     return log_gamma
 
@@ -201,6 +254,11 @@ def _whole_rest(rng, log_rest, gamma, n_processors):
     return np.full(n_processors, log_rest)
 
 
+def _no_new_masses(target, shares, group, origin, goal):
+    shares.counts[group, origin] -= 1
+    shares.counts[group, goal] += 1
+
+
 SPLIT, SCAN, SLICES, PROCESSORS = "attempts", "scan", "slices", "processors"
 BROKEN = {
     "one table for each group and cluster": (SCAN, tables, "draw_n_tables", _one_table_for_each),
@@ -213,6 +271,12 @@ BROKEN = {
         _no_constant,
     ),
     "no factor of the division": (SPLIT, split_merge, "log_split_ratio", _without_jacobian),
+    "merges without the probability of the division": (
+        SPLIT,
+        split_merge,
+        "_log_probability_of_sides",
+        _certain_if_merged,
+    ),
     "slices without their density": (SLICES, slices, "log_factor_of", _gamma_alone),
     "no weights of groups": (SLICES, slices, "log_factor_of", _no_weights_of_groups),
     "slices without new clusters": (SLICES, slices, "break_global_remainder", _no_sticks),

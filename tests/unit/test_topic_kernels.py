@@ -15,9 +15,10 @@ from pymc_dpsplit.kernels.uniforms import fill_uniforms
 from pymc_dpsplit.moves.tables import draw_n_tables
 from pymc_dpsplit.topics import dense_documents, documents, gamma_rows, sweep, turns
 from pymc_dpsplit.topics.alias_tables import look_up, make_alias_tables
+from pymc_dpsplit.topics.corpus import expected_tables
 from pymc_dpsplit.topics.documents import log_probability_of_topics
 from pymc_dpsplit.topics.gamma_rows import draw_large
-from pymc_dpsplit.topics.state import Strengths, count_words, start_topics
+from pymc_dpsplit.topics.state import Strengths, count_words, draw_n_start, start_topics
 from pymc_dpsplit.topics.sweep import redraw_weights, sweep_topics
 from pymc_dpsplit.topics.word_law import draw_topics
 from tests.reference.franchise import (
@@ -62,6 +63,24 @@ def test_number_of_tables_has_its_law(n, strength):
         assert np.all(draws == law.argmax())
     else:
         assert count_test(draws, law) > LEVEL
+
+
+@pytest.mark.parametrize("alpha", [1e-300, 0.3, 9.9e5, 1.1e6, 1e15, 1e300])
+def test_expected_tables_of_any_alpha(alpha: float) -> None:
+    """Token i + 1 of a document opens a table with probability alpha / (alpha + i)."""
+    lengths = np.array([0, 1, 7, 40])
+    expected = sum((alpha / (alpha + np.arange(n))).sum() for n in lengths)
+    np.testing.assert_allclose(expected_tables(lengths, alpha), expected, rtol=1e-9)
+
+
+def test_chains_of_a_small_corpus_start_apart() -> None:
+    """With few tokens splits and merges of topics are rare, so that chains have to tell."""
+    rng = np.random.default_rng(1)
+    starts = [draw_n_start(12, rng) for _ in range(200)]
+    assert set(starts) == set(range(1, 13))
+    assert {draw_n_start(600, rng) for _ in range(300)} == set(range(30, 51))
+    assert {draw_n_start(5000, rng) for _ in range(20)} == {50}
+    assert draw_n_start(1, rng) == 1
 
 
 def test_jumps_need_few_random_numbers():

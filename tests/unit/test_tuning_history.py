@@ -1,11 +1,13 @@
 """When the iterations of a draw are chosen, and from what."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from pymc_dpsplit import sampler
-from pymc_dpsplit.step.schedule import make_schedule
-from pymc_dpsplit.step.tuning_history import (
+from pymc_dpsplit.step.schedule import adapted_iterations, make_schedule
+from pymc_dpsplit.tuning.history import (
     RECORDED,
     autocorrelation_time,
     draws_with_one_schedule,
@@ -30,8 +32,8 @@ def reviewed(history: np.ndarray, n_iterations: int, n_done: int) -> tuple[int, 
     target = target_of(component_of("Normal", 1), np.linspace(-2.0, 2.0, 40)[:, None], 1.0)
     state = sampler.resume(target, np.arange(40) % 3)
     schedule = make_schedule("exact", target, state)._replace(n_iterations=n_iterations)
-    schedule, rest = review(schedule, 2, "exact", target, state, history, N_TUNE, n_done)
-    return schedule.n_iterations, rest
+    adapted = partial(adapted_iterations, schedule, 2, "exact", target, state)
+    return review(n_iterations, adapted, history, N_TUNE, n_done)
 
 
 def test_second_half_of_tuning_is_recorded() -> None:

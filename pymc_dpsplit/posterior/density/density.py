@@ -135,8 +135,9 @@ def density(
     -----
     For Gaussian families the density of a draw is that of its occupied clusters, with weights
     scaled to sum to 1.  The remainder, of weight ``{name}_new_weight`` (about alpha / (alpha + N),
-    more with a discount), is omitted, because its density depends on the prior, which is not in the
-    trace.  For other families the remainder is included.
+    more with a discount; of a new group of an `HDPMixture` about gamma / (gamma + T) with T tables,
+    often a tenth or more), is omitted, because its density depends on the prior, which is not in
+    the trace; `predict` includes it.  For other families the remainder is included.
 
     Distribution functions of Gaussian families and of whole numbers are exact.  Others are
     integrated by the midpoint rule over cells that are halved where it matters, from the smallest

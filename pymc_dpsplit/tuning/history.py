@@ -7,12 +7,10 @@ a fast chain look slow.  Then the draws of the last quarter are nearly independe
 that fewer iterations do, so that half-way it goes on with a quarter of them, and so on.
 """
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-
-from pymc_dpsplit.sampler import ChainState, Schedule, Target
-from pymc_dpsplit.step.schedule import adapt_iterations
 
 # Statistics of the partition by which mixing is judged.
 RECORDED = ("occupied", "entropy", "log_joint")
@@ -28,7 +26,7 @@ def empty_history(n_tune: int) -> np.ndarray:
 
 
 def record(
-    history: np.ndarray, n_tune: int, n_done: int, stats: dict[str, Any], mixture_name: str
+    history: np.ndarray, n_tune: int, n_done: int, stats: Mapping[str, Any], mixture_name: str
 ) -> None:
     """Record the statistics of the last of `n_done` draws, if `history` is of draws as late."""
     row = n_done - 1 - (n_tune - len(history))
@@ -59,37 +57,28 @@ def draws_with_one_schedule(history: np.ndarray, n_tune: int, n_done: int) -> fl
 
 
 def review(
-    schedule: Schedule,
-    least: int,
-    kernel_name: str,
-    target: Target,
-    state: ChainState,
+    n_iterations: int,
+    adapted: Callable[[float, int], int],
     history: np.ndarray,
     n_tune: int,
     n_done: int,
-    is_ahead: bool = False,
-) -> tuple[Schedule, np.ndarray]:
+) -> tuple[int, np.ndarray]:
     """Choose the iterations of a draw after three quarters of tuning, later, and at its end.
 
     Parameters
     ----------
-    schedule : Schedule
-    least : int
-        Number of iterations of a chain that mixes fast.
-    kernel_name : str
-        One of `sampler.KERNELS`.
-    target : Target
-    state : ChainState
+    n_iterations : int
+    adapted : callable
+        ``(draws_per_time, n_draws) -> n_iterations``: the iterations of a chain in whose last
+        `n_draws` draws the longest autocorrelation time was so many draws.
     history : ndarray of float64, shape (T, 3)
         Statistics of the last T draws of tuning, as far as they are done.
     n_tune, n_done : int
         Number of tuning draws, and of draws made.
-    is_ahead : bool
-        Whether the draws that are kept are made ahead, see `draws_ahead`.
 
     Returns
     -------
-    schedule : Schedule
+    n_iterations : int
         As it was, but when half of `history` is done and at the end of tuning.
     history : ndarray of float64, shape (T', 3)
         Without the draws that had less than half, or more than twice, as many iterations.
@@ -97,23 +86,20 @@ def review(
     n_recorded = n_done - (n_tune - len(history))
     is_end = n_done == n_tune
     if not (is_end or n_recorded == len(history) // 2):
-        return schedule, history
-    draws_per_time = autocorrelation_time(history[:n_recorded])
-    adapted = adapt_iterations(
-        schedule, least, kernel_name, target, state, draws_per_time, n_recorded, is_end and is_ahead
-    )
+        return n_iterations, history
+    wanted = adapted(autocorrelation_time(history[:n_recorded]), n_recorded)
     whole = n_tune // 2
     has_fallen = len(history) < whole - whole // 2
-    if has_fallen and adapted.n_iterations > schedule.n_iterations:
+    if has_fallen and wanted > n_iterations:
         # That fewer do was seen in more draws than are left.
-        adapted = schedule
+        wanted = n_iterations
     if is_end:
-        return adapted, history
-    grows = len(history) == whole and adapted.n_iterations >= 2 * schedule.n_iterations
-    falls = 2 * adapted.n_iterations <= schedule.n_iterations
+        return wanted, history
+    grows = len(history) == whole and wanted >= 2 * n_iterations
+    falls = 2 * wanted <= n_iterations
     if (grows or falls) and n_recorded >= _LEAST_HISTORY:
-        return adapted, history[n_recorded:]
-    return schedule, history
+        return wanted, history[n_recorded:]
+    return n_iterations, history
 
 
 def autocorrelation_time(history: np.ndarray) -> float:

@@ -1,0 +1,1 @@
+"""What tuning chooses from the draws of a chain: the iterations of a draw."""
