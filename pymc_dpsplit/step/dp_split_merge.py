@@ -389,8 +389,7 @@ class DPSplitMerge(BlockedStep):
         self, target: sampler.Target, state: sampler.ChainState, strength: StrengthPrior
     ) -> sampler.Schedule:
         """Schedule of this draw: renewed in the first half of tuning, frozen after the second."""
-        kernel = self.kernel
-        first_half = self.n_tune - len(self.history)
+        kernel, first_half = self.kernel, self.n_tune - len(self.history)
         is_renewed = self.n_done % tuning_history.RESCHEDULE_EVERY == 0 and self.n_done < first_half
         if self.scan_list is None or is_renewed or 0 < self.n_done == first_half:
             given = self.options.attempts, self._settings, self.n_done >= first_half
@@ -403,11 +402,11 @@ class DPSplitMerge(BlockedStep):
         schedule = sampler.Schedule(n_iterations, self.attempts, *kept)
         if self.options.iterations is None and self.n_done <= self.n_tune:
             is_ahead = self._compared is not None and self.n_done == self.n_tune
-            given = schedule, self.least_iterations, kernel, target, state
-            adapted = partial(adapted_iterations, *given, is_ahead=is_ahead)
-            progress = self.history, self.n_tune, self.n_done
-            chosen = tuning_history.review(n_iterations, adapted, *progress)
-            self.n_iterations, self.history = chosen
+            known = schedule, self.least_iterations, kernel, target, state
+            adapted = partial(adapted_iterations, *known, is_ahead=is_ahead)
+            of_tuning = self.history, self.n_tune, self.n_done
+            reviewed = tuning_history.review(n_iterations, adapted, *of_tuning)
+            self.n_iterations, self.history = reviewed
             schedule = schedule._replace(n_iterations=self.n_iterations)
         if kernel == COLLAPSED and self.options.attempts is None and self._is_early():
             return schedule._replace(attempts=1.0)
