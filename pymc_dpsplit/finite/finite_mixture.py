@@ -112,6 +112,9 @@ def finite_mixture(
     means given groups found by k-means.  If chains mix badly, increase ``target_accept``.  See
     docs/method.md, eq. (13.1)-(13.3).
 
+    The model is one of plain PyMC: after ``pm.compute_log_likelihood(idata)``, `arviz.loo` scores
+    it, and `arviz.compare` takes that beside the `loo` of a `DPMixture` of the same data.
+
     Examples
     --------
     >>> import pymc as pm

@@ -14,6 +14,7 @@ from pymc.distributions.transforms import ordered as in_order
 from pytensor.graph.basic import Constant
 
 from pymc_dpsplit.finite.form import Clusters, NutsForm, Values
+from pymc_dpsplit.finite.started import declare_started, starting_at
 
 LOG_2PI = float(np.log(2.0 * np.pi))
 _LEAST_GAP = 1e-3  # smallest gap between ordered initial locations
@@ -39,16 +40,14 @@ class IndependentNormal(NutsForm):
     @override
     def declare(self, name: str, values: Values, start: Values, ordered: bool) -> Clusters:
         mu0, kappa0, a0, b0 = (values[key] for key in ("mu0", "kappa0", "a0", "b0"))
-        spread = pm.Gamma(
-            f"{name}_spread", a0, 1.0, initval=start["spread"], shape=start["spread"].shape
-        )
-        location = pm.Normal(
+        spread = declare_started(f"{name}_spread", pm.Gamma, a0, 1.0, start=start["spread"])
+        location = declare_started(
             f"{name}_location",
+            pm.Normal,
             0.0,
             _for_features(pt.sqrt(a0 / (kappa0 * spread)), start["location"].ndim),
-            initval=start["location"],
-            shape=start["location"].shape,
-            **({"transform": in_order} if ordered else {}),
+            start=start["location"],
+            transform=in_order if ordered else None,
         )
         mu, sigma = mu0 + pt.sqrt(b0 / a0) * location, pt.sqrt(b0 / spread)
         return Clusters((mu, sigma), {"mu": mu, "sigma": sigma})
@@ -114,16 +113,14 @@ class FullNormal(NutsForm):
         n_clusters, d = start["pivots"].shape
         j = np.arange(d)
         degrees = nu0 - (d - 1.0 - j)
-        pivots = pm.Gamma(
-            f"{name}_pivots", 0.5 * degrees, 0.5, initval=start["pivots"], shape=(n_clusters, d)
+        pivots = declare_started(
+            f"{name}_pivots", pm.Gamma, 0.5 * degrees, 0.5, start=start["pivots"]
         )
         factor: Any = pt.zeros((n_clusters, d, d))
         factor = factor[:, j, j].set(pt.sqrt(pivots))
         if d > 1:
             below = np.tril_indices(d, -1)
-            slopes = pm.Normal(
-                f"{name}_slopes", 0.0, 1.0, initval=start["slopes"], shape=start["slopes"].shape
-            )
+            slopes = declare_started(f"{name}_slopes", pm.Normal, 0.0, 1.0, start=start["slopes"])
             factor = factor[:, *below].set(slopes)
         location = pm.CustomDist(
             f"{name}_location",
@@ -133,7 +130,7 @@ class FullNormal(NutsForm):
             logp=_location_logp,
             signature="(d,d),()->(d)",
             shape=(n_clusters, d),
-            initval=start["location"],
+            support_point=starting_at(start["location"]),
         )
         root, unit = root_and_inverse(psi0)
         mu = mu0 + location @ root.T / pt.sqrt(nu0)

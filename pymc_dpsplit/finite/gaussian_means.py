@@ -20,6 +20,7 @@ from pymc_dpsplit.finite.gaussian import (
     in_steps,
     root_and_inverse,
 )
+from pymc_dpsplit.finite.started import declare_started
 
 
 class ScalarMeans(ScalarNormal):
@@ -34,13 +35,13 @@ class ScalarMeans(ScalarNormal):
 
     @override
     def declare(self, name: str, values: Values, start: Values, ordered: bool) -> Clusters:
-        location = pm.Normal(
+        location = declare_started(
             f"{name}_location",
+            pm.Normal,
             0.0,
             1.0,
-            initval=start["location"],
-            shape=start["location"].shape,
-            **({"transform": in_order} if ordered else {}),
+            start=start["location"],
+            transform=in_order if ordered else None,
         )
         mu = values["mu0"] + values["sigma0"] * location
         return Clusters((mu, values["sigma"] * pt.ones_like(mu)), {"mu": mu})
@@ -87,9 +88,9 @@ class TiedMeans(FullNormal):
 
     @override
     def declare(self, name: str, values: Values, start: Values, ordered: bool) -> Clusters:
-        shape = start["location"].shape
-        location = pm.Normal(f"{name}_location", 0.0, 1.0, initval=start["location"], shape=shape)
+        at = start["location"]
+        location = declare_started(f"{name}_location", pm.Normal, 0.0, 1.0, start=at)
         root, unit = root_and_inverse(values["cov"])
         mu = values["mu0"] + location @ root.T / pt.sqrt(values["kappa0"])
-        whitening = unit * pt.ones((*shape, 1))
+        whitening = unit * pt.ones((*at.shape, 1))
         return Clusters((mu, whitening), {"mu": mu})

@@ -7,6 +7,7 @@ import pymc as pm
 import pytensor.tensor as pt
 
 from pymc_dpsplit.finite.form import Clusters, NutsForm, Values
+from pymc_dpsplit.finite.started import declare_started
 
 
 class PositiveRates(NutsForm):
@@ -22,8 +23,8 @@ class PositiveRates(NutsForm):
     @override
     def declare(self, name: str, values: Values, start: Values, ordered: bool) -> Clusters:
         ((parameter, initial),) = start.items()
-        rate = pm.Gamma(
-            f"{name}_{parameter}", values["a0"], values["b0"], initval=initial, shape=initial.shape
+        rate = declare_started(
+            f"{name}_{parameter}", pm.Gamma, values["a0"], values["b0"], start=initial
         )
         return Clusters((rate, values.get("shape", 1.0) * pt.ones_like(rate)), {parameter: rate})
 

@@ -11,6 +11,8 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
+from pymc_dpsplit.finite.started import starting_at
+
 KINDS = ("dirichlet", "stick")
 
 
@@ -82,7 +84,7 @@ def declare_log_weights(name: str, kind: str, alpha: Any, start: np.ndarray) -> 
         dist=_draw_log_odds,
         logp=_log_odds_logp,
         signature="(),()->()",
-        initval=start,
+        support_point=starting_at(start),
     )
     zero = np.zeros(1)
     log_taken = pt.concatenate([-pt.softplus(-log_odds), zero])

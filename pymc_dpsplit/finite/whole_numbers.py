@@ -7,6 +7,7 @@ import pymc as pm
 import pytensor.tensor as pt
 
 from pymc_dpsplit.finite.form import Clusters, NutsForm, Values
+from pymc_dpsplit.finite.started import declare_started
 
 
 class Rates(NutsForm):
@@ -21,10 +22,8 @@ class Rates(NutsForm):
 
     @override
     def declare(self, name: str, values: Values, start: Values, ordered: bool) -> Clusters:
-        initial = start["rate"]
-        rate = pm.Gamma(
-            f"{name}_rate", values["a0"], values["b0"], initval=initial, shape=initial.shape
-        )
+        a0, b0 = values["a0"], values["b0"]
+        rate = declare_started(f"{name}_rate", pm.Gamma, a0, b0, start=start["rate"])
         return Clusters((rate,), {"rate": rate})
 
     @override
@@ -51,8 +50,8 @@ class Probabilities(NutsForm):
 
     @override
     def declare(self, name: str, values: Values, start: Values, ordered: bool) -> Clusters:
-        initial = start["p"]
-        p = pm.Beta(f"{name}_p", values["a0"], values["b0"], initval=initial, shape=initial.shape)
+        a0, b0 = values["a0"], values["b0"]
+        p = declare_started(f"{name}_p", pm.Beta, a0, b0, start=start["p"])
         return Clusters((p,), {"p": p})
 
     @override
@@ -91,8 +90,9 @@ class CategoryWeights(NutsForm):
         for c, columns in self._columns_by_number().items():
             part: Any = 1.0  # the probability of a single category is constant
             if c > 1:
-                a0, initial = values["a0"][columns, :c], start[f"p_of_{c}"]
-                part = pm.Dirichlet(f"{name}_p_of_{c}", a0, initval=initial, shape=initial.shape)
+                own = f"p_of_{c}"
+                a0 = values["a0"][columns, :c]
+                part = declare_started(f"{name}_{own}", pm.Dirichlet, a0, start=start[own])
             p = p[:, columns, :c].set(part)
         return Clusters((p,), {"p": p})
 

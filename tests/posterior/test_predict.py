@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -189,6 +190,14 @@ def test_reading_without_a_model_says_so(idata):
     for read in (dps.sample_labels, lambda idata: dps.predict(idata, NEW)):
         with pytest.raises(ValueError, match="model is not given, and there is none in the cont"):
             read(idata)
+
+
+def test_reading_a_model_without_a_mixture_says_so(idata):
+    with pm.Model() as model:
+        dps.finite_mixture("x", 1.0, dps.Normal(0, 0.1, 2, 1), n_components=2, observed=[0.0, 1.0])
+    for read in (dps.loo, dps.sample_labels, partial(dps.predict, new=NEW)):
+        with pytest.raises(ValueError, match=r"^the model has no mixture .*, such as arviz\.loo "):
+            read(idata, model=model)
 
 
 def test_faults_of_other_arguments_are_named(model, idata):

@@ -1,17 +1,20 @@
 """`finite_mixture`: its prior is the base measure of the family, its density that of the family."""
 
+import arviz as az
 import numpy as np
 import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 import pytest
 from pymc.blocking import DictToArrayBijection
+from pymc.initial_point import make_initial_point_fn
 from scipy import stats
 from scipy.special import gammaln
 
 import pymc_dpsplit as dps
 from pymc_dpsplit.finite.finite_mixture import FORMS
 from pymc_dpsplit.finite.start import initial_groups
+from pymc_dpsplit.finite.started import Start, StartedGamma
 from pymc_dpsplit.variables.log_density import log_mixture_density
 from tests.support.families import FAMILIES, component_of, dataset_of
 from tests.support.quick import is_quick_family, slow_unless
@@ -206,6 +209,86 @@ def test_densities_are_finite_far_out():
         far = point | {"x_log_odds": np.full(3, extreme)}
         assert np.isfinite(log_p(far))
         assert np.isfinite(gradient(far)).all()
+
+
+def untransformed_start(model):
+    return make_initial_point_fn(model=model, return_transformed=False)(1)
+
+
+@pytest.mark.parametrize("family", slow_unless(is_quick_family, WITH_A_FORM))
+def test_start_is_that_of_the_form_also_in_models_that_pymc_makes_of_it(family):
+    model, component, rows = declare(family)
+    groups = initial_groups(rows, 3)
+    form = FORMS[type(component)](component)
+    if not form.is_ordered:
+        groups = groups[np.argsort(-groups.sum(1), kind="stable")]
+    values = component.check(component.hyperparameters, rows.shape[1])
+    expected = form.start(rows, groups, values)
+    assert {name.removeprefix("x_") for name in untransformed_start(model)} >= set(expected)
+    fixed = {"x_log_odds": np.zeros(2)}
+    for made in (model, model.copy(), pm.do(model, fixed), pm.observe(model, fixed)):
+        point = untransformed_start(made)
+        for name, value in expected.items():
+            assert np.allclose(point[f"x_{name}"], value)
+    assert np.array_equal(model.copy().initial_point()["x_log_odds"],
+                          model.initial_point()["x_log_odds"])  # fmt: skip
+
+
+def test_started_variables_differ_by_their_start_alone():
+    props = pm.Gamma.rv_op._props_dict()
+    one, same, other = (
+        StartedGamma(start=Start.of(np.array(start)), **props) for start in ([1, 2], [1, 2], [2, 1])
+    )
+    assert one == same
+    assert hash(one) == hash(same)
+    assert one != other
+    # Keys of compiled functions are made of it, and random draws do not depend on the start.
+    assert repr(one.start) == repr(other.start)
+    model, _, _ = declare("Normal")
+    assert model["x_spread"].str_repr().startswith("x_spread ~ Gamma(2, ")
+    assert isinstance(model["x_spread"].owner.op, pm.Gamma)
+
+
+def test_log_likelihood_of_a_trace_is_that_of_the_family():
+    model, component, rows = declare("Normal")
+    with model:
+        drawn = pm.sample_prior_predictive(4, random_seed=2, compile_kwargs={"mode": MODE})
+    trace = az.from_dict({"posterior": {name: of.values for name, of in drawn["prior"].items()}})
+    options = {"model": model, "progressbar": False, "compile_kwargs": {"mode": MODE}}
+    pm.compute_log_likelihood(trace, **options)
+    pm.stats.compute_log_prior(trace, **options)
+    assert np.isfinite(trace["log_prior"]["x_spread"]).all()
+    values = component.check(component.hyperparameters, 1)
+    posterior = trace["posterior"]
+    for i in range(4):
+        parameters = {name: posterior[f"x_{name}"].values[0, i] for name in component.parameters}
+        weights = posterior["x_weights"].values[0, i]
+        expected = log_mixture_density(component, rows, weights, 0.0, parameters, values)
+        assert np.allclose(trace["log_likelihood"]["x"].values[0, i], expected)
+
+
+@pytest.mark.slow
+@pytest.mark.compiled
+@pytest.mark.filterwarnings("ignore:Estimated shape parameter of Pareto")
+def test_loo_is_compared_with_that_of_a_dirichlet_process():
+    rows = dataset_of("Normal", "separated", 1)[:, 0]
+    options = {"tune": 100, "chains": 2, "random_seed": 1, "progressbar": False,
+               "compute_convergence_checks": False, "quiet": True}  # fmt: skip
+    with pm.Model():
+        dps.finite_mixture("x", 1.0, dps.Normal(0, 0.1, 2, 1), n_components=3, observed=rows)
+        # Processes that start anew, which unpickle the variables.
+        options |= {"nuts_sampler": "pymc"}
+        with pytest.warns(FutureWarning, match="log_likelihood"):
+            finite = pm.sample(
+                draws=100, cores=2, mp_ctx="spawn", idata_kwargs={"log_likelihood": True}, **options
+            )
+    with pm.Model() as model:
+        dps.DPMixture("x", 1.0, dps.Normal(0, 0.1, 2, 1), observed=rows)
+        infinite = pm.sample(draws=100, cores=1, **options)
+    scores = {"dp": dps.loo(infinite, model=model), "finite": az.loo(finite, pointwise=True)}
+    found = az.compare(scores)
+    assert sorted(found.index) == ["dp", "finite"]
+    assert abs(scores["dp"].elpd - scores["finite"].elpd) < 5.0
 
 
 def test_groups_are_disjoint_and_complete():

@@ -201,10 +201,18 @@ def mixture_in(model: Model, var_name: str | None) -> MixtureVariables:
         )
     refuse_topics(find_topic_models(model), var_name, not mixtures)
     if var_name not in mixtures:
-        raise ValueError(
-            f"var_name={var_name!r} names no mixture of the model; choose one of {list(mixtures)}."
-        )
+        raise ValueError(_none_of_that_name(var_name, [*mixtures, *grouped]))
     return mixtures[var_name]
+
+
+def _none_of_that_name(var_name: str | None, known: list[str]) -> str:
+    if known:
+        return f"var_name={var_name!r} names no mixture of the model; choose one of {known}."
+    return (
+        "the model has no mixture of this package; give the model of a DPMixture or the like, and "
+        "for a finite_mixture use functions of PyMC and ArviZ, such as arviz.loo after "
+        "pm.compute_log_likelihood."
+    )
 
 
 def items_in(model: Model, mixture: MixtureVariables) -> tuple[str, np.ndarray | None]:
