@@ -48,7 +48,8 @@ class DirichletProcessMixture(ClusterMixin, BaseEstimator):
     component : ComponentFamily, class of one, or None
         Family of the clusters with its hyperparameters, for instance ``DiagNormal(0, 0.1, 2, 1)``.
         A class, such as ``DiagNormal``, stands for the hyperparameters that its ``from_data``
-        chooses for the rows of `fit`; None for `MvNormal`.
+        chooses for the rows of `fit`; None for `MvNormal`.  Families with covariates, such as
+        `LinearRegression`, are for `DPMixture` alone.
     alpha : float or None
         Concentration.  None for the prior Gamma(2, 4), with which the concentration is sampled.
     draws, tune, chains : int
@@ -144,8 +145,9 @@ class DirichletProcessMixture(ClusterMixin, BaseEstimator):
         """
         self._rows = self._validated(X, reset=True)
         self._family = _family_of(self.component, self._rows)
+        self._alpha = None if self.alpha is None else _positive(self.alpha)
         self._seed = int(check_random_state(self.random_state).randint(_LARGEST_SEED))
-        model = self.model_
+        model = self._declared()
         options = self._sampling()
         with _quiet(options["progressbar"]):
             self.idata_: xr.DataTree = pm.sample(model=model, random_seed=self._seed, **options)
@@ -157,12 +159,16 @@ class DirichletProcessMixture(ClusterMixin, BaseEstimator):
     @property
     def model_(self) -> pm.Model:
         """Declare the model of the rows of `fit`."""
+        check_is_fitted(self)
+        return self._declared()
+
+    def _declared(self) -> pm.Model:
         rows = self._rows
         dims = ("row", "feature") if self._family.row_ndim else ("row",)
         names = getattr(self, "feature_names_in_", np.arange(rows.shape[1]))
         coords = {"row": np.arange(len(rows)), "feature": names}
         with pm.Model(coords={dim: coords[dim] for dim in dims}) as model:
-            alpha = pm.Gamma("alpha", 2.0, 4.0) if self.alpha is None else _positive(self.alpha)
+            alpha = pm.Gamma("alpha", 2.0, 4.0) if self._alpha is None else self._alpha
             DPMixture(_NAME, alpha, self._family, observed=_observed(self._family, rows), dims=dims)
         return model
 
@@ -269,8 +275,10 @@ class DirichletProcessMixture(ClusterMixin, BaseEstimator):
     def _validated(self, X: Any, reset: bool) -> np.ndarray:
         """Check rows as scikit-learn does, and return them."""
         kinds = [np.float64, np.float32]
+        # The rows of `fit` are read again later, when the array of the user may have changed.
+        options = {"reset": reset, "copy": reset, "dtype": kinds}
         try:
-            return validate_data(self, X, reset=reset, dtype=kinds, ensure_all_finite="allow-nan")
+            return validate_data(self, X, ensure_all_finite="allow-nan", **options)
         except (ValueError, TypeError) as error:
             is_mixed = isinstance(error, np.exceptions.DTypePromotionError)
             if not is_mixed and "could not convert string" not in str(error):
@@ -294,6 +302,11 @@ class DirichletProcessMixture(ClusterMixin, BaseEstimator):
                 f"sample_options has {own[0]!r}, which the estimator sets; give the argument of "
                 "DirichletProcessMixture, or leave it out."
             )
+        if not given.get("return_inferencedata", True):
+            raise ValueError(
+                "sample_options has return_inferencedata=False, but the estimator reads the trace "
+                "as InferenceData; leave it out."
+            )
         for name, least in {"draws": 1, "tune": 0, "chains": 1}.items():
             check_integer(name, getattr(self, name), least)
         own_options = {"draws": self.draws, "tune": self.tune, "chains": self.chains}
@@ -309,15 +322,27 @@ def _positive(alpha: Any) -> float:
 
 def _family_of(component: Any, rows: np.ndarray) -> ComponentFamily:
     """Return the family that the argument `component` stands for."""
-    family = MvNormal if component is None else component
-    if inspect.isclass(family) and issubclass(family, ComponentFamily):
-        return family.from_data(rows[:, 0] if family.row_ndim == 0 else rows)
-    if not isinstance(family, ComponentFamily):
+    family: Any = MvNormal if component is None else component
+    is_class = inspect.isclass(family) and issubclass(family, ComponentFamily)
+    if not is_class and not isinstance(family, ComponentFamily):
         raise ValueError(
             f"component={shown(component)} is no family of clusters; give one such as "
             "pymc_dpsplit.DiagNormal, with or without hyperparameters."
         )
-    return family
+    if family.has_covariates or family.holds_covariates:
+        name = family.__name__ if is_class else type(family).__name__
+        raise ValueError(
+            f"component={name} has covariates, which have no place in X; give it to a DPMixture "
+            "in a PyMC model."
+        )
+    if not is_class:
+        return family
+    if not hasattr(family, "row_ndim"):
+        raise ValueError(
+            f"component={family.__name__} is a class that takes no hyperparameters from X; give "
+            f"an instance, {family.__name__}(...) with its arguments."
+        )
+    return family.from_data(rows[:, 0] if family.row_ndim == 0 else rows)
 
 
 def _observed(family: ComponentFamily, rows: np.ndarray) -> np.ndarray:

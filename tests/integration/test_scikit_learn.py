@@ -1,12 +1,16 @@
 """The estimator with the interface of scikit-learn, over the same model as elsewhere."""
 
+import pickle
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pymc as pm
 import pytest
 from scipy import stats
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import pymc_dpsplit as dps
@@ -153,11 +157,56 @@ def test_names_of_columns_are_coordinates_and_missing_entries_are_taken() -> Non
         ({"draws": 0}, COUNTS, "draws=0 "),
         ({"sample_options": 5}, COUNTS, "sample_options=5 is not a dict; "),
         ({"sample_options": {"draws": 5}}, COUNTS, "sample_options has 'draws', which the "),
+        (
+            {"sample_options": {"return_inferencedata": False}},
+            COUNTS,
+            "sample_options has return_inferencedata=False, but .*; leave it out.",
+        ),
+        ({"component": dps.Component}, COUNTS, "component=Component is a class .*; give an inst"),
+        *(
+            ({"component": of}, COUNTS, "component=[A-Za-z]+ has covariates, .*; give it to a DPM")
+            for of in (
+                dps.LinearRegression,
+                dps.LinearRegression(mu0=0.0, lambda0=0.1, a0=2.0, b0=1.0),
+                dps.Product(a=dps.LinearRegression(mu0=0.0, lambda0=0.1, a0=2.0, b0=1.0)),
+                dps.Component(
+                    lambda mu, x: pm.Normal.dist(mu * x, 1.0),
+                    mu=pm.Normal.dist(0, 1),
+                    covariates={"x": COUNTS[:, 0]},
+                ),
+            )
+        ),
     ],
 )
 def test_wrong_arguments_are_refused(options: Any, rows: Any, message: str) -> None:
     with pytest.raises(ValueError, match="^" + message):
         dps.DirichletProcessMixture(**options).fit(rows)
+
+
+def test_model_of_no_rows_is_refused() -> None:
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        _ = dps.DirichletProcessMixture().model_
+
+
+def test_what_was_fitted_stays_when_its_origins_change() -> None:
+    rows = COUNTS.copy()
+    fitted = clone(SHORT).set_params(component=dps.Normal(10.0, 0.01, 4.0, 4.0)).fit(rows)
+    before, labels = fitted.score_samples(COUNTS), fitted.labels_.copy()
+    rows -= rows.mean()
+    fitted.set_params(alpha=None, component=None)
+    assert fitted.score_samples(COUNTS) == pytest.approx(before)
+    assert fitted.predict(COUNTS).tolist() == labels.tolist()
+    assert "alpha" not in fitted.model_.named_vars
+    stored = pickle.loads(pickle.dumps(fitted))
+    assert stored.score_samples(COUNTS) == pytest.approx(before)
+
+
+@pytest.mark.slow
+def test_fitted_component_is_pickled() -> None:
+    component = dps.Component(pm.Laplace, mu=pm.Normal.dist(0, 30), b=pm.LogNormal.dist(0, 1))
+    fitted = clone(SHORT).set_params(component=component).fit(COUNTS)
+    stored = pickle.loads(pickle.dumps(fitted))
+    assert stored.score_samples(COUNTS) == pytest.approx(fitted.score_samples(COUNTS))
 
 
 def test_samples_of_no_rows_are_refused(numbers: Any) -> None:
