@@ -72,6 +72,8 @@ class Component(NonconjugateFamily):
     is the joint log density of data, partition and parameters.  The density of a new row under the
     remainder is averaged over a fixed set of draws from the base measure.
 
+    It can be pickled if `dist` can; a lambda takes cloudpickle.
+
     A component may be a part of a `Product`, unless it has covariates.  A row may be missing: all
     of it, if rows are vectors, and without covariates.  It is then drawn from the distribution.
 

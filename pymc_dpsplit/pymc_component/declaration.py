@@ -5,6 +5,7 @@ Model variables are replaced by inputs, so that the result contains no part of t
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -148,11 +149,7 @@ def _maker_of(dist: Any, arguments: dict[str, Any]) -> tuple[Callable[..., Any],
     if dist is pm.CustomDist:
         known = (*_OF_CUSTOM, *_MORE_OF_CUSTOM)
         options = {key: arguments.pop(key) for key in known if key in arguments}
-
-        def make_custom(**values: Any) -> Any:
-            return pm.CustomDist.dist(*(values[name] for name in arguments), **options)
-
-        return make_custom, label, arguments
+        return partial(_make_custom, tuple(arguments), options), label, arguments
     if isinstance(dist, type) and hasattr(dist, "dist"):
         return dist.dist, f"pm.{label}", arguments
     if callable(dist) and not isinstance(dist, type | Variable):
@@ -161,6 +158,10 @@ def _maker_of(dist: Any, arguments: dict[str, Any]) -> tuple[Callable[..., Any],
         f"the distribution of a component is {shown(dist)}; give a class of PyMC, such as "
         "pm.StudentT, or a function of its arguments that returns an unnamed .dist()."
     )
+
+
+def _make_custom(names: tuple[str, ...], options: dict[str, Any], /, **values: Any) -> Any:
+    return pm.CustomDist.dist(*(values[name] for name in names), **options)
 
 
 def is_unnamed(value: Any) -> bool:

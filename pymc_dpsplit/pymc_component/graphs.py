@@ -85,6 +85,16 @@ class Graphs:
         self._refuse_unused(one)
         self.row_ndim, self.is_discrete = one.ndim - 1, one.dtype.startswith(("int", "uint"))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Made anew of the declaration, as no model can be pickled, nor every transform.
+        return Graphs, (self.declaration,)
+
+    def __copy__(self) -> "Graphs":
+        """Return a copy with the same inputs, with those of compiled functions."""
+        twin: Graphs = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        return twin
+
     def _refuse_unused(self, rows: Any) -> None:
         """Refuse arguments that the distribution of rows ignores, for instance misspelt ones."""
         used = set(graph_inputs([rows]))

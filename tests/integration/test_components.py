@@ -190,6 +190,56 @@ def test_component_is_pickled_without_addresses() -> None:
     )
 
 
+def half_of(value: Any, mu: Any) -> Any:
+    return -pt.abs(value - mu) / 2.0
+
+
+def laplace_of(mu: Any, b: Any) -> Any:
+    return pm.Laplace.dist(mu, b)
+
+
+# Bounds and functions of the user are what pickle finds hardest.
+PICKLED = {
+    "class": lambda: dps.Component(
+        pm.StudentT, nu=4, mu=pm.Uniform.dist(-9, 9), sigma=pm.HalfNormal.dist(1)
+    ),
+    "function": lambda: dps.Component(laplace_of, mu=pm.Normal.dist(0, 3), b=pm.Gamma.dist(2, 2)),
+    "custom": lambda: dps.Component(pm.CustomDist, mu=pm.Normal.dist(0, 3), logp=half_of),
+    "part": lambda: dps.Product(
+        a=dps.Component(pm.Laplace, mu=pm.Normal.dist(0, 3), b=pm.HalfNormal.dist(1)),
+        b=dps.Normal(0, 1, 2, 1),
+    ),
+}
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("case", PICKLED)
+def test_component_is_pickled_without_cloudpickle(case: str) -> None:
+    rows = np.array([[0.5, 1.0], [-1.0, 2.0]])[:, : 2 if case == "part" else 1]
+    component = PICKLED[case]().validate_rows(rows)
+    read = pickle.loads(pickle.dumps(component))
+    assert repr(read) == repr(component)
+    values = component.check(component.hyperparameters, rows.shape[1])
+    assert_array_equal(
+        read.log_prior_predictive(rows, values), component.log_prior_predictive(rows, values)
+    )
+
+
+def test_components_that_share_graphs_do_so_after_pickling() -> None:
+    component = PICKLED["class"]()
+    first, second = pickle.loads(pickle.dumps((component, copy.copy(component))))
+    assert first is not second
+    assert first.graphs is second.graphs  # by which products know what they have compiled
+    assert copy.copy(first.graphs).theta is first.graphs.theta
+
+
+def test_component_of_a_lambda_is_named_by_pickle() -> None:
+    component = dps.Component(lambda mu: pm.Normal.dist(mu, 1), mu=pm.Normal.dist(0, 3))
+    with pytest.raises((pickle.PicklingError, AttributeError), match="<lambda>"):
+        pickle.dumps(component)
+    assert repr(pickle.loads(cloudpickle.dumps(component))) == repr(component)
+
+
 @pytest.mark.slow
 def test_shared_argument_may_be_a_variable() -> None:
     with pm.Model() as model:
