@@ -1,6 +1,6 @@
 """Variables of PyMC that know where samplers start.
 
-A start that were given as ``initval=`` would belong to the model, and PyMC refuses to transform
+A start given as ``initval=`` would belong to the model, and PyMC refuses to transform
 such a model: `pm.do`, `pm.observe`, ``model.copy()`` and `pm.compute_log_likelihood` would raise.
 Here it is the support point of the variable, which goes with it into any other model.
 """
