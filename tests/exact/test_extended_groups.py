@@ -44,8 +44,10 @@ def p_value(family: str, shift: int = 0, n_chains: int = N_CHAINS) -> float:
     model, idata = declared(family), trace_of(family, n_chains)
     last = last_draws_in_groups(idata, model)
     last["x"] = last["x"]._replace(labels=np.roll(last["x"].labels, shift, axis=0))
+    # With more iterations a draw forgets where it went on from.
+    work = {"iterations": 1, "attempts": 0}
     step = dps.HDPMixtureStep(
-        model.free_RVs, model=model, rng=np.random.default_rng(4), attempts=0, continues=last
+        model.free_RVs, model=model, rng=np.random.default_rng(4), **work, continues=last
     )
     labels, n_tables, rest = [], [], []
     for start in last_draws(idata, model):
