@@ -179,7 +179,8 @@ def _draw_counts(ax: Any, values: np.ndarray, found: xr.Dataset, kind: str) -> N
 def _draw_plane(ax: Any, values: np.ndarray, found: xr.Dataset, kind: str) -> None:
     across, up = (found[dim].to_numpy() for dim in ("grid", "grid_bis"))
     mean = found["density"].sel(statistic="mean").to_numpy().T
-    levels = dict(zip(_levels(mean.ravel()), _ENCLOSED, strict=True))
+    areas = np.gradient(up)[:, None] * np.gradient(across)
+    levels = dict(zip(_levels(mean.ravel(), areas.ravel()), _ENCLOSED, strict=True))
     few = np.linspace(0, len(values) - 1, min(len(values), _MOST_SCATTERED)).astype(int)
     (data,) = ax.plot(*values[few].T, ".", color="0.6", markersize=4, label=kind)
     lines = ax.contour(across, up, mean, levels=sorted(levels), cmap="Blues", vmin=-mean.max())
@@ -196,8 +197,8 @@ def _n_bins(values: np.ndarray) -> int:
     return int(np.clip(np.ceil(wanted), _LEAST_BINS, _MOST_BINS))
 
 
-def _levels(density: np.ndarray) -> np.ndarray:
+def _levels(density: np.ndarray, areas: np.ndarray) -> np.ndarray:
     """Return the densities whose superlevel sets enclose the shares `_ENCLOSED` of the mass."""
-    ordered = np.sort(density)[::-1]
-    mass = np.cumsum(ordered) / ordered.sum()
-    return ordered[np.searchsorted(mass, _ENCLOSED)]
+    order = np.argsort(density)[::-1]
+    mass = np.cumsum(density[order] * areas[order])
+    return density[order[np.searchsorted(mass, np.multiply(_ENCLOSED, mass[-1]))]]
