@@ -240,3 +240,52 @@ def test_topics_are_not_restarted(kind: str) -> None:
 def test_step_refuses_a_point_that_is_no_draw(model: pm.Model) -> None:
     with pytest.raises(ValueError, match="initvals holds no whole draw of the mixture"):
         dps.DPSplitMerge(model.free_RVs, model=model, continues=True)
+
+
+def test_traces_laid_out_otherwise_are_extended(idata: xr.DataTree, model: pm.Model) -> None:
+    expected = extended(idata, model)["posterior"].to_dataset()
+    bare = idata.map_over_datasets(
+        lambda of: of.drop_vars([dim for dim in ("chain", "draw") if dim in of.coords])
+    )
+    xr.testing.assert_equal(extended(bare, model)["posterior"].to_dataset(), expected)
+
+
+ROWS_OF_TWO = np.column_stack([ROWS, ROWS[::-1]])
+
+
+@pytest.fixture(scope="module")
+def plane() -> tuple[pm.Model, xr.DataTree]:
+    with pm.Model(coords={"feature": ["a", "b"]}) as model:
+        given = pm.Data("given", ROWS_OF_TWO, dims=("row", "feature"))
+        component = dps.DiagNormal([0, 0], 0.1, 2.0, 1.0)
+        dps.DPMixture("x", 1.0, component, observed=given, dims=("row", "feature"))
+    return model, trace_of(model)
+
+
+def test_transposed_data_are_the_same_data(plane: tuple[pm.Model, xr.DataTree]) -> None:
+    model, idata = plane
+    turned = idata.map_over_datasets(lambda of: of.transpose(*reversed(list(of.dims))))
+    assert turned["observed_data"]["x"].dims == ("feature", "row")
+    found, expected = (extended(of, model)["posterior"].to_dataset() for of in (turned, idata))
+    xr.testing.assert_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda of: of.rename(feature="k") if "feature" in of.dims else of,
+         r"x_mu has the dimensions \('x_cluster', 'k'\) in idata, but \('x_cluster', 'feature'\)"),
+        (lambda of: of.rename(x_cluster="k") if "x_cluster" in of.dims else of,
+         r"has the dimensions \('k',.* in idata, but \('x_cluster',"),
+        (lambda of: of.isel(feature=[1, 0]) if "x_mu" in of else of,
+         r"feature has its coordinates in another order .* idata\.sel\(feature=model\.coords\["),
+        (lambda of: of.isel(x_cluster=[1, 0, 2, 3, 4, 5]) if "x_mu" in of else of,
+         r"x_cluster has its coordinates in another order .* give idata\.sel\(x_cluster=model"),
+    ],
+)  # fmt: skip
+def test_dimensions_of_other_names_or_orders_are_refused(
+    change: Any, message: str, plane: tuple[pm.Model, xr.DataTree]
+) -> None:
+    model, idata = plane
+    with pytest.raises(ValueError, match=message):
+        extended(idata.map_over_datasets(change), model)

@@ -1,9 +1,11 @@
 """The dimensions of a trace, as users leave them."""
 
 import numpy as np
+import pymc as pm
 import pytest
 import xarray as xr
 
+import pymc_dpsplit as dps
 from pymc_dpsplit.posterior.plots.plot_density import plot_density
 from pymc_dpsplit.posterior.plots.plot_n_clusters import plot_n_clusters
 from pymc_dpsplit.posterior.trace.gaussian_density import gaussian_draws
@@ -72,3 +74,25 @@ def test_number_of_clusters_too_large_to_count_is_refused(line_trace):
         line_trace["posterior"] = posterior.assign(x_n_clusters=changed)
         with pytest.raises(ValueError, match=f"x_n_clusters is .*{most} in idata, .*; give"):
             plot_n_clusters(line_trace)
+
+
+@pytest.mark.parametrize("names", [["a", "b"], None])
+def test_features_in_another_order_than_the_model_has_are_refused(names, rng):
+    """Parameters are read by position, so that they would be those of another feature."""
+    rows = rng.normal([0.0, 9.0], 1.0, (8, 2))
+    with pm.Model(coords=None if names is None else {"x_feature": names}) as model:
+        dps.DPMixture("x", 1.0, dps.DiagNormal.from_data(rows), observed=rows)
+        idata = pm.sample(
+            draws=4, tune=4, chains=1, cores=1, random_seed=1, progressbar=False,
+            compute_convergence_checks=False,
+        )  # fmt: skip
+    posterior = idata["posterior"].to_dataset()
+    turned = posterior.isel(x_feature=[1, 0])
+    back = turned.sel(x_feature=list(model.coords["x_feature"]))
+    for read in (
+        lambda of: dps.predict(of, rows[:2], model=model),
+        lambda of: dps.density(of, model=model),
+    ):
+        with pytest.raises(ValueError, match=r"x_feature has its coordinates in another order"):
+            read(turned)
+        xr.testing.assert_equal(read(back), read(posterior))

@@ -47,6 +47,8 @@ def joined(first: xr.DataTree, second: xr.DataTree) -> tuple[xr.DataTree, list[s
 def _appended(own: xr.Dataset, more: xr.Dataset) -> xr.Dataset:
     """Append draws; variables that one of both lacks, such as statistics of an option, go."""
     kept = [name for name in own.data_vars if name in more]
+    # A trace without these coordinates counts from 0.
+    own = own.assign_coords({dim: own[dim].to_numpy() for dim in ("chain", "draw")})
     last = int(own["draw"].to_numpy()[-1])
     more = more.assign_coords(
         chain=own["chain"].to_numpy(), draw=last + 1 + np.arange(more.sizes["draw"])

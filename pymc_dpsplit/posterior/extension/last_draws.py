@@ -6,7 +6,12 @@ from pymc.model import Model
 
 from pymc_dpsplit.hierarchical_model.continuation import LastDraws
 from pymc_dpsplit.hierarchical_model.lookup import find_hierarchical
-from pymc_dpsplit.posterior.trace.declared import as_variable, kept_rows
+from pymc_dpsplit.posterior.trace.declared import (
+    as_variable,
+    dims_of,
+    kept_rows,
+    refuse_other_order,
+)
 from pymc_dpsplit.posterior.trace.draws import draws_of
 from pymc_dpsplit.posterior.trace.groups import find_labels, group_of
 from pymc_dpsplit.posterior.trace.labels import refuse_other_data, refuse_too_many_atoms
@@ -51,6 +56,7 @@ def last_draws(idata: xr.DataTree, model: Model) -> list[dict[str, np.ndarray]]:
         )
     posterior = group_of(idata, "posterior")
     _refuse_other_variables(posterior, model)
+    _refuse_other_dims(posterior, model)
     _refuse_gaps(posterior)
     refuse_other_values(idata, model)
     last = posterior.isel(draw=[-1])
@@ -120,6 +126,22 @@ def _refuse_other_variables(posterior: xr.Dataset, model: Model) -> None:
                 f"the posterior group holds {name}, of which the model can make no more draws; "
                 "drop it, or give the model with which idata was sampled."
             )
+
+
+def _refuse_other_dims(posterior: xr.Dataset, model: Model) -> None:
+    """Refuse dimensions of other names, or values along them in another order, than new draws have.
+
+    Draws over both would be a table of all pairs.
+    """
+    for name, values in posterior.data_vars.items():
+        own = dims_of(str(name), values.ndim - 2, model)
+        found = tuple(str(dim) for dim in values.dims if dim not in ("chain", "draw"))
+        if len(own) == len(found) and set(own) != set(found):
+            raise ValueError(
+                f"{name} has the dimensions {found} in idata, but {own} in the model; give the "
+                "trace with the names that pm.sample gave them."
+            )
+    refuse_other_order(posterior, model)
 
 
 def _refuse_gaps(posterior: xr.Dataset) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 from pymc.model import Model
 
-from pymc_dpsplit.posterior.trace.recorded import refuse_dims, whole_numbers
+from pymc_dpsplit.posterior.trace.recorded import refuse_dims, same_coords, whole_numbers
 from pymc_dpsplit.variables import MixtureVariables
 from pymc_dpsplit.variables.measure import ROLES
 
@@ -41,6 +41,7 @@ def as_declared(posterior: xr.Dataset, mixture: MixtureVariables, model: Model) 
                 "sampled without var_names=."
             )
     n_kept = kept_rows(posterior, name)
+    refuse_other_order(posterior, model)
     _refuse_foreign(posterior, name, model)
     ordered = {}
     for role, rv in roles.items():
@@ -67,6 +68,52 @@ def _refuse_foreign(posterior: xr.Dataset, name: str, model: Model) -> None:
             raise ValueError(
                 f"idata records {key} for each cluster, which the model does not have; {_OTHER}."
             )
+
+
+def refuse_other_order(posterior: xr.Dataset, model: Model) -> None:
+    """Refuse a dimension whose coordinates are those of the model in another order.
+
+    Values are read by position, so that features would be taken for each other.
+
+    Parameters
+    ----------
+    posterior : Dataset
+    model : pymc.Model
+
+    Raises
+    ------
+    ValueError
+    """
+    for dim in posterior.dims:
+        if dim in ("chain", "draw") or dim not in posterior.coords:
+            continue
+        found, named = posterior[dim].to_numpy(), model.coords.get(str(dim))
+        known = np.arange(len(found)) if named is None else np.asarray(named)
+        if not same_coords(found, known) and sorted(map(str, found)) == sorted(map(str, known)):
+            remedy = f"sel({dim}=model.coords[{str(dim)!r}])" if named else f"sortby({str(dim)!r})"
+            raise ValueError(
+                f"{dim} has its coordinates in another order in idata than in the model; give "
+                f"idata.{remedy}."
+            )
+
+
+def dims_of(name: str, ndim: int, model: Model) -> tuple[str, ...]:
+    """Return the dimensions of a variable of the model in a trace, beside chain and draw.
+
+    Parameters
+    ----------
+    name : str
+        Name of the variable.
+    ndim : int
+        Number of dimensions, which have numbers if the model does not name them.
+    model : pymc.Model
+
+    Returns
+    -------
+    tuple of str
+    """
+    own = model.named_vars_to_dims.get(name) or (None,) * ndim
+    return tuple(f"{name}_dim_{i}" if dim is None else str(dim) for i, dim in enumerate(own))
 
 
 def as_variable(values: xr.DataArray, model: Model) -> np.ndarray:

@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 from pymc_dpsplit.components.diag_normal import DiagNormal
 from pymc_dpsplit.components.mv_normal.family import MvNormal
 from pymc_dpsplit.components.spherical_normal import SphericalNormal
-from pymc_dpsplit.posterior.trace.declared import kept_rows
+from pymc_dpsplit.posterior.trace.declared import kept_rows, refuse_other_order
 from pymc_dpsplit.posterior.trace.draws import dropped_draws, has_dropped
 from pymc_dpsplit.posterior.trace.groups import find_group, group_of
 from pymc_dpsplit.posterior.trace.hierarchical import declared_mixture
@@ -73,6 +73,8 @@ def gaussian_spread(idata: xr.DataTree, name: str, model: Model | None = None) -
         stats = find_group(idata, "sample_stats")
         flag = None if stats is None else stats.get(f"{name}_is_conjugate")
         return None if flag is not None and not flag.any() else _spread_told(drawn, name)
+    if model is not None:
+        refuse_other_order(drawn, model)
     component = mixture.component
     if not isinstance(component, DiagNormal | SphericalNormal | MvNormal):
         return None

@@ -13,6 +13,7 @@ from pymc_dpsplit.hierarchical_model.measure import HierarchicalMeasure
 from pymc_dpsplit.moves.partition_law import PartitionLaw
 from pymc_dpsplit.moves.sweep.density import log_density_alone
 from pymc_dpsplit.moves.target import Target
+from pymc_dpsplit.posterior.trace.declared import refuse_other_order
 from pymc_dpsplit.posterior.trace.draws import (
     MixtureDraw,
     draws_of,
@@ -21,6 +22,7 @@ from pymc_dpsplit.posterior.trace.draws import (
 )
 from pymc_dpsplit.posterior.trace.groups import (
     SharedInTrace,
+    find_group,
     find_labels,
     find_observed,
     find_shared,
@@ -130,6 +132,8 @@ def sample_labels(
     reads_data = kept is None or not mixture.is_labelled
     refuse_other_data(idata, mixture, kept, reads_data)
     if kept is not None:
+        if (posterior := find_group(idata, "posterior")) is not None:
+            refuse_other_order(posterior, model)
         return _as_labels(kept.to_numpy(), kept, mixture, model)
     if hierarchical is not None:
         raise ValueError(

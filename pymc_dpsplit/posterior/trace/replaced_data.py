@@ -10,6 +10,7 @@ from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Variable
 
 from pymc_dpsplit.data.blocks import blocks_of
+from pymc_dpsplit.posterior.trace.declared import dims_of
 from pymc_dpsplit.posterior.trace.groups import find_group
 from pymc_dpsplit.variables.data_read import shared_data
 from pymc_dpsplit.variables.observed import values_of
@@ -31,7 +32,8 @@ def refuse_other_values(idata: xr.DataTree | xr.Dataset, model: Model) -> None:
     ValueError
     """
     refuse_other_observations(idata, model, model.observed_RVs)
-    refuse_replaced(idata, [of for of in model.data_vars if isinstance(of, SharedVariable)])
+    given = {str(of.name): of for of in model.data_vars if isinstance(of, SharedVariable)}
+    _refuse(idata, "constant_data", given, model)
 
 
 def refuse_other_observations(
@@ -50,7 +52,8 @@ def refuse_other_observations(
     ------
     ValueError
     """
-    _refuse(idata, "observed_data", {str(rv.name): model.rvs_to_values[rv] for rv in variables})
+    observed = {str(rv.name): model.rvs_to_values[rv] for rv in variables}
+    _refuse(idata, "observed_data", observed, model)
 
 
 def refuse_replaced(idata: xr.DataTree | xr.Dataset, graphs: Iterable[Variable | None]) -> None:
@@ -69,7 +72,12 @@ def refuse_replaced(idata: xr.DataTree | xr.Dataset, graphs: Iterable[Variable |
     _refuse(idata, "constant_data", {str(of.name): of for of in shared_data(graphs)})
 
 
-def _refuse(idata: xr.DataTree | xr.Dataset, group: str, variables: Mapping[str, Any]) -> None:
+def _refuse(
+    idata: xr.DataTree | xr.Dataset,
+    group: str,
+    variables: Mapping[str, Any],
+    model: Model | None = None,
+) -> None:
     """Refuse variables of which a group of the trace records other values than the model has."""
     recorded = find_group(idata, group) if variables else None
     for name, variable in variables.items():
@@ -77,11 +85,20 @@ def _refuse(idata: xr.DataTree | xr.Dataset, group: str, variables: Mapping[str,
         # A dimension has a coordinate of the name of its length.
         if recorded is None or name not in recorded.data_vars or not isinstance(known, np.ndarray):
             continue
-        if values_differ(recorded[name].to_numpy(), known):
+        if values_differ(_turned(recorded[name], known.shape, model), known):
             raise ValueError(
                 f"{name} has other values in idata than in the model; give the model with the "
                 "data with which idata was sampled."
             )
+
+
+def _turned(found: xr.DataArray, shape: tuple[int, ...], model: Model | None) -> np.ndarray:
+    """Undo the transposition of a whole trace: by names, or by lengths without the model."""
+    own = () if model is None else dims_of(str(found.name), found.ndim, model)
+    if set(own) == set(found.dims):
+        return found.transpose(*own).to_numpy()
+    values = found.to_numpy()
+    return values.T if values.shape[::-1] == shape != values.shape else values
 
 
 def other_argument(argument: str, name: str) -> str:
