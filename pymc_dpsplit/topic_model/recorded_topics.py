@@ -49,9 +49,9 @@ def recorded_topics(idata: xr.DataTree, name: str) -> RecordedTopics:
         If no record is whole, or the parts of the trace do not fit each other.
     """
     totals: Any = idata["constant_data"][f"{name}_{WORD_TOTALS}"]
-    weights: Any = idata["posterior"][f"{name}_weights"]
+    weights: Any = _drawn(idata, "posterior")[f"{name}_weights"]
     weights = weights.transpose("chain", "draw", f"{name}_topic")
-    stats: Any = idata["sample_stats"]
+    stats = _drawn(idata, "sample_stats")
     parts = stats[f"{name}_{TOPIC_PART}"].transpose("chain", "draw", ...)
     _refuse_other_draws(weights, parts)
     record = TopicRecord(weights.sizes[f"{name}_topic"], totals.size)
@@ -73,6 +73,17 @@ def recorded_topics(idata: xr.DataTree, name: str) -> RecordedTopics:
     dims = ("chain", "draw", f"{name}_topic", word)
     words = xr.DataArray(topics, coords, dims, name=f"{name}_topic_words")
     return RecordedTopics(words, weights, alphas)
+
+
+def _drawn(idata: xr.DataTree, group: str) -> xr.Dataset:
+    """Return a group of draws, with the dimensions of a chain or a draw that was selected."""
+    drawn = idata[group].to_dataset()
+    for dim in ("chain", "draw"):
+        if dim not in drawn.dims and dim in drawn.coords and drawn.coords[dim].ndim == 0:
+            drawn = drawn.expand_dims(dim)
+        if dim not in drawn.dims:
+            raise ValueError(f"the group {group} of idata has no dimension {dim}; {_REMEDY}.")
+    return drawn
 
 
 def _numbers(stats: Any, parts: xr.DataArray, name: str, record: TopicRecord) -> np.ndarray:

@@ -155,3 +155,14 @@ def test_topics_and_weights_are_of_the_same_draws(idata: xr.DataTree) -> None:
     assert np.array_equal(dps.topic_words(named), dps.topic_words(idata))
     with pytest.raises(ValueError, match="the draws of idata have no whole numbers, which tell"):
         dps.topic_words(without_numbers(named))
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_one_chain_is_read(idata: xr.DataTree, reader: str) -> None:
+    read = READERS[reader]
+    expected = read(idata.map_over_datasets(lambda of: of.isel(chain=[1], missing_dims="ignore")))
+    one = idata.map_over_datasets(lambda of: of.isel(chain=1, missing_dims="ignore"))
+    assert np.array_equal(read(one), expected)
+    bare = one.map_over_datasets(lambda of: of.drop_vars("chain", errors="ignore"))
+    with pytest.raises(ValueError, match="posterior of idata has no dimension chain; give the tr"):
+        read(bare)

@@ -265,3 +265,11 @@ def test_fractions_are_no_grid_of_counts(counted):
 def test_columns_of_a_product_know_whether_they_are_counted():
     mixed = dps.Product(n=dps.Poisson(1.0, 1.0), y=dps.Normal(0, 0.1, 2, 1))
     assert mixed.for_n_features(3).discrete_features(3).tolist() == [True, True, False]
+
+
+def test_a_model_of_other_features_is_refused(counted):
+    _, _, idata = counted
+    with pm.Model() as model:
+        dps.DPMixture("x", 1.0, dps.Normal(0.0, 0.1, 2.0, 1.0), observed=np.arange(5.0))
+    with pytest.raises(ValueError, match="x has 2 features in idata, but 1 in the model; give"):
+        dps.density(idata, model=model)

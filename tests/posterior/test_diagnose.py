@@ -479,3 +479,16 @@ def test_counts_too_dispersed_for_their_family_are_named(rng):
     assert 'kinds={"0": "overdispersed"}' in said
     tame = np.column_stack([counts, rng.normal(size=60)])
     assert doubts_with(tame, dps.Product({"a": [2], "b": [0, 1]}, **parts)) == ""
+
+
+def test_chains_may_have_names(make_trace, rng):
+    labels = labels_of(rng, [0.5, 0.5, 1.0, 0.5])
+    for trace, said in (
+        (with_vector(make_trace(), "x_labels", labels, np.arange(30)), "chain c most: give tune"),
+        (make_trace(shift=2.0), "chain d stands apart"),
+        (make_trace(), "the mean"),
+    ):
+        named = trace.map_over_datasets(
+            lambda of: of.assign_coords(chain=list("abcd")) if "chain" in of.dims else of
+        )
+        assert said in words(diagnose(named))

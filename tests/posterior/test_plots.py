@@ -278,7 +278,7 @@ def test_similarity_of_a_trace(line_trace, rng):
     of_posterior = plot_similarity(line_trace["posterior"].to_dataset())
     np.testing.assert_array_equal(*(ax.images[0].get_array().data for ax in (of_posterior, matrix)))
     for odd in ({}, "idata", None):
-        with pytest.raises(ValueError, match=r"; give .*the result of similarity_matrix"):
+        with pytest.raises(TypeError, match="give the DataTree that pm.sample returns, or an arr"):
             plot_similarity(odd)
 
 

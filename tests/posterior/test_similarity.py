@@ -1,9 +1,13 @@
 from functools import partial
 
 import numpy as np
+import pymc as pm
 import pytest
 import xarray as xr
+from pymc.backends.base import MultiTrace
+from pymc.backends.ndarray import NDArray
 
+import pymc_dpsplit as dps
 from pymc_dpsplit.posterior.partitions.credible_ball import credible_ball
 from pymc_dpsplit.posterior.partitions.partition_uncertainty import partition_uncertainty
 from pymc_dpsplit.posterior.partitions.point_partition import point_partition
@@ -142,3 +146,25 @@ def test_masked_partition_is_refused():
     for read in (credible_ball, partition_uncertainty):
         with pytest.raises(ValueError, match="partition has masked entries; give every"):
             read(np.array([[0, 0, 1, 1]]), masked)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [MultiTrace([NDArray(model=pm.Model())]), None, "idata.nc", {"posterior": {}}, [xr.DataTree()]],
+    ids=["MultiTrace", "None", "str", "dict", "list"],
+)
+@pytest.mark.parametrize(
+    "read",
+    [
+        similarity_matrix,
+        point_partition,
+        partial(partition_uncertainty, partition=[0, 1]),
+        partial(credible_ball, partition=[0, 1]),
+        dps.plot_similarity,
+        dps.plot_partition_uncertainty,
+    ],
+)
+def test_what_is_no_trace_is_refused(read, given):
+    kind = type(given).__name__
+    with pytest.raises(TypeError, match=f"idata is a {kind}; give the DataTree that pm.sample"):
+        read(given)

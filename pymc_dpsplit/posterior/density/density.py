@@ -174,6 +174,7 @@ def density(
     at_given = given_values(given, features, shown.values)
     # The parameter of the spread of Gaussians, or the mixture of the model.
     source = gaussian_spread(idata, name, model) or _mixture_of(name, model)
+    _refuse_other_features(source, shown.values)
     lawless = _without_law(source, at_given)
     keep = chosen_features(features, at_given, shown.values, lawless)
     values = values_of(shown, keep)
@@ -221,6 +222,16 @@ def _mixture_of(name: str, model: Model | None) -> MixtureVariables:
             "posterior predictive draws."
         )
     return mixture
+
+
+def _refuse_other_features(source: str | MixtureVariables, values: xr.DataArray) -> None:
+    """Refuse values of another number of features than the mixture of the model has."""
+    n_features = 1 if values.ndim == 1 else values.shape[1]
+    if not isinstance(source, str) and source.n_features != n_features:
+        raise ValueError(
+            f"{source.name} has {n_features} features in idata, but {source.n_features} in the "
+            "model; give the model with which idata was sampled."
+        )
 
 
 def _without_law(source: str | MixtureVariables, given: Mapping[int, float]) -> set[int]:

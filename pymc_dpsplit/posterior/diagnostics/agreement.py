@@ -32,14 +32,14 @@ class Agreement(NamedTuple):
         R-hat of the co-clustering of all pairs of rows, eq. (11.9); 1 if chains agree.
     between, within : float
         Mean variation of information, in nats, between draws of different chains and of one chain.
-    chain : int
+    chain : int or str
         The chain that is furthest from the others.
     """
 
     r_hat: float
     between: float
     within: float
-    chain: int
+    chain: int | str
 
 
 def chain_agreement(idata: xr.DataTree, name: str, model: Model | None) -> Agreement | None:
@@ -103,7 +103,7 @@ def agreement_of(labels: np.ndarray, chains: np.ndarray) -> Agreement:
     ----------
     labels : ndarray of int, shape (C, S, N)
         At least two chains with at least two draws each.
-    chains : ndarray of int, shape (C,)
+    chains : ndarray, shape (C,)
         Names of the chains.
 
     Returns
@@ -122,7 +122,7 @@ def agreement_of(labels: np.ndarray, chains: np.ndarray) -> Agreement:
         r_hat=math.sqrt(ratio),
         between=float(information[~together].mean()),
         within=float(information[is_pair].mean()),
-        chain=int(chains[int(np.argmax(apart))]),
+        chain=chains.tolist()[int(np.argmax(apart))],
     )
 
 

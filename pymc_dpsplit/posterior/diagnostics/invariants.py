@@ -197,7 +197,7 @@ def largest_disagreement(table: xr.Dataset) -> tuple[str, int, float]:
     Returns
     -------
     quantity : str
-    chain : int
+    chain : int or str
     distance : float
         Infinite if the means differ and both standard errors are zero.
     """
@@ -211,6 +211,6 @@ def largest_disagreement(table: xr.Dataset) -> tuple[str, int, float]:
     quantity, chain = np.unravel_index(np.argmax(distance), distance.shape)
     return (
         str(table["quantity"].values[quantity]),
-        int(table["chain"].values[chain]),
+        table["chain"].values.tolist()[chain],
         float(distance[quantity, chain]),
     )

@@ -1,7 +1,9 @@
 """Labels of every draw, from a trace or an array of labels."""
 
+from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import xarray as xr
 from pymc.model import Model
 
@@ -33,11 +35,14 @@ def resolve_labels(
 
     Raises
     ------
+    TypeError
+        If it is neither a trace nor an array.
     ValueError
         If the trace lacks the mixture, or neither labels nor a model are available.
     """
     rng = generator_of("random_seed", random_seed)
     if not isinstance(idata, xr.DataTree | xr.Dataset):
+        refuse_no_array(idata)
         return labels_of_draws(idata)
     name = choose_mixture(idata, var_name)
     model = Model.get_context(error_if_none=False) if model is None else model
@@ -50,3 +55,26 @@ def resolve_labels(
         f"idata holds no {name}_labels, and to redraw them takes the model; give model=, with "
         "which idata was sampled."
     )
+
+
+def refuse_no_array(idata: Any) -> None:
+    """Refuse what is neither a trace nor an array.
+
+    Raises
+    ------
+    TypeError
+    """
+    if not _is_array(idata):
+        raise TypeError(
+            f"idata is a {type(idata).__name__}; give the DataTree that pm.sample returns, or an "
+            "array."
+        )
+
+
+def _is_array(given: Any) -> bool:
+    """Return whether an array can be made of it: NumPy makes one of a list of any objects too."""
+    if isinstance(given, Mapping | str | bytes):
+        return False
+    if isinstance(given, list | tuple):
+        return all(np.isscalar(of) or _is_array(of) for of in given)
+    return hasattr(given, "__array__") or isinstance(given, range)

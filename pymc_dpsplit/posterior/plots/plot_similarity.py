@@ -12,6 +12,7 @@ from scipy.spatial.distance import squareform
 from pymc_dpsplit.components.arguments import generator_of
 from pymc_dpsplit.posterior.partitions.check_partition import check_partition
 from pymc_dpsplit.posterior.partitions.label_arrays import as_labels
+from pymc_dpsplit.posterior.partitions.resolve_labels import refuse_no_array
 from pymc_dpsplit.posterior.partitions.similarity import similarity_matrix
 from pymc_dpsplit.posterior.plots.axes import axes_or_new
 
@@ -51,6 +52,8 @@ def plot_similarity(
 
     Raises
     ------
+    TypeError
+        If `idata` is neither a trace nor an array.
     ValueError
         If the matrix is not a symmetric matrix of probabilities, if the model is required, or if
         the partition is of other observations.
@@ -72,7 +75,10 @@ def plot_similarity(
            [0., 0., 1., 1.]])
     """
     rng = generator_of("random_seed", random_seed)
-    if isinstance(idata, xr.DataTree | xr.Dataset) or _are_labels(idata):
+    is_trace = isinstance(idata, xr.DataTree | xr.Dataset)
+    if not is_trace:
+        refuse_no_array(idata)
+    if is_trace or _are_labels(idata):
         idata = similarity_matrix(idata, model=model, var_name=var_name, rows=rows, random_seed=rng)
     elif rows is not None:
         raise ValueError("rows is given with a matrix; leave it out, or give the trace.")
