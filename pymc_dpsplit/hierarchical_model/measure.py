@@ -239,6 +239,7 @@ class GroupedRows(ObjectModeOp, RNGConsumerOp, MeasurableOp):
     name = "HDPMixture"
     default_output = 1
     has_density = False
+    instead_of_density = "use dps.loo or dps.loo_groups"
     # As `variables.rows.MixtureRows` has them.
     shared, is_latent, extras = None, False, ()
 

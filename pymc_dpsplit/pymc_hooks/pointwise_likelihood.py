@@ -50,11 +50,13 @@ def _refuse_without_density(model: Any, var_names: Any) -> None:
     """Refuse observations of hierarchical models, whose density given a draw is an integral."""
     observed = model.observed_RVs if isinstance(model, Model) else []
     for rv in observed:
+        op: Any = getattr(rv.owner, "op", None)
         is_wanted = var_names is None or rv.name in var_names
-        if is_wanted and not getattr(getattr(rv.owner, "op", None), "has_density", True):
+        if is_wanted and not getattr(op, "has_density", True):
             raise ValueError(
                 f"{rv.name}: pm.compute_log_likelihood needs the density of observations given a "
-                "draw, which has no formula; leave it out of var_names."
+                f"draw, which has no formula; {op.instead_of_density}, or give var_names= without "
+                "it if the model has other observations."
             )
 
 

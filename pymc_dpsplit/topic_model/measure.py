@@ -169,6 +169,7 @@ class TopicDocuments(ObjectModeOp, RNGConsumerOp, MeasurableOp):
     name = "HDPTopics"
     default_output = 1
     has_density = False
+    instead_of_density = "use dps.topic_perplexity"
 
     def __init__(self, target: str, n_words: int) -> None:
         self.target = target

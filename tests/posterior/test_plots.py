@@ -278,7 +278,7 @@ def test_similarity_of_a_trace(line_trace, rng):
     of_posterior = plot_similarity(line_trace["posterior"].to_dataset())
     np.testing.assert_array_equal(*(ax.images[0].get_array().data for ax in (of_posterior, matrix)))
     for odd in ({}, "idata", None):
-        with pytest.raises(TypeError, match="give the DataTree that pm.sample returns, or an arr"):
+        with pytest.raises(TypeError, match=r"give the DataTree that pm\.sample returns, or an"):
             plot_similarity(odd)
 
 
