@@ -53,6 +53,15 @@ def made_up(**parameters):
     return ClusterDescription("x", draws, size, membership, 0.5)
 
 
+def many_clusters(n):
+    """A description of so many clusters of one row each."""
+    dim = "x_reference_cluster"
+    of_clusters = {"dims": dim, "coords": {dim: np.arange(n)}}
+    membership = xr.DataArray(np.eye(n), dims=("row", dim), coords=of_clusters["coords"])
+    size = xr.DataArray(np.ones(n, int), **of_clusters, name="size")
+    return ClusterDescription("x", made_up().draws, size, membership, 0.5)
+
+
 def words_of(p, *, named=True):
     """A description of clusters with these probabilities (2, 3) of words in every draw."""
     values = np.broadcast_to(p, (2, 5, 2, 3))
@@ -257,6 +266,12 @@ def test_figure_of_membership_stacks_to_one():
     # By largest membership, and within a cluster by it: rows 2, 0, 1 and then 3.
     np.testing.assert_allclose(first.values, [1.0, 0.9, 0.6, 0.2])
     np.testing.assert_allclose(second.values, 1.0)
+
+
+def test_grey_clusters_share_an_entry_of_the_legend():
+    found = dps.plot_membership(many_clusters(13)).get_legend().get_texts()
+    assert [text.get_text() for text in found][9:] == ["cluster 9: 1", "3 smaller: 3"]
+    assert len(dps.plot_membership(many_clusters(10)).get_legend().get_texts()) == 10
 
 
 def test_figure_of_words_names_them():

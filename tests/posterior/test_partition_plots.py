@@ -10,6 +10,7 @@ from matplotlib.colors import to_rgba
 import pymc_dpsplit as dps
 from pymc_dpsplit.posterior.plots.plot_clusters import plot_clusters
 from pymc_dpsplit.posterior.plots.plot_partition_uncertainty import plot_partition_uncertainty
+from pymc_dpsplit.posterior.plots.value_ticks import shortened
 
 HALVES = np.repeat([0, 1], [6, 4])
 
@@ -255,3 +256,47 @@ def test_trace_without_labels_needs_the_model(plane_trace):
 def test_bad_arguments_of_clusters_are_refused(plane_trace, options, message):
     with pytest.raises(ValueError, match=message):
         plot_clusters(plane_trace, **{"partition": HALVES} | options)
+
+
+def drawn_box(figure, artist):
+    figure.canvas.draw()
+    return artist.get_window_extent()
+
+
+def test_rug_does_not_touch_tick_labels(line_trace):
+    ax = plot_clusters(line_trace, partition=np.repeat([1, 0], [30, 10]))
+    labels = [drawn_box(ax.figure, text) for text in ax.get_xticklabels()]
+    for line in ax.lines:
+        rug = drawn_box(ax.figure, line)  # with half a marker on each side
+        assert rug.y1 <= ax.get_window_extent().y0 + 1
+        assert rug.y0 >= max(label.y1 for label in labels)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("circle", "circle"),
+        ("a" * 18, "a" * 18),
+        ("a long name of a shape, 12", "a long name…pe, 12"),
+    ],
+)
+def test_long_names_are_shortened_in_the_middle(name, expected):
+    assert shortened(name) == expected
+
+
+def test_long_names_of_categories_leave_room_for_the_data():
+    """The figure is no sliver above its tick labels."""
+    names = ["a name that is so long that nobody has the time to read it", "circle", "square"]
+    frame = pd.DataFrame({"shape": names * 4})
+    with pm.Model() as model:
+        dps.DPMixture("x", 1.0, dps.Product.from_data(frame), observed=frame)
+        idata = pm.sample(
+            draws=5, tune=5, chains=1, cores=1, random_seed=1, progressbar=False,
+            compute_convergence_checks=False,
+        )  # fmt: skip
+    partition = np.tile([0, 1, 1], 4)
+    clusters = plot_clusters(idata, model=model, partition=partition)
+    assert texts_of(clusters.get_xticklabels())[0] == shortened(names[0])
+    found = dps.describe_clusters(idata, partition, model=model, random_seed=1)
+    for ax in (clusters, *dps.plot_cluster_parameters(found)):
+        assert drawn_box(ax.figure, ax).height > 0.4 * ax.figure.bbox.height

@@ -12,10 +12,12 @@ from pymc_dpsplit.posterior.description.cluster_description import (
     symmetric,
 )
 from pymc_dpsplit.posterior.plots.description_axes import cluster_styles, refuse_no_description
+from pymc_dpsplit.posterior.plots.value_ticks import shortened
 
 _MOST_CLUSTERS = 20
 _MOST_ENTRIES = 60
 _HEIGHT, _LEAST_WIDTH, _ENTRY_WIDTH = 2.4, 6.5, 0.6  # inches
+_TURNED_HEIGHT = 0.8  # of tick labels that are turned
 _SPAN = 0.7  # share of the width of an entry that its clusters take
 _FEW_LETTERS = 40  # of all tick labels together, which then fit without a turn
 
@@ -79,7 +81,7 @@ def plot_cluster_parameters(
                 f"{name} has {len(labels)} entries, too many for a figure; leave it out of "
                 "parameters=, or show words by plot_top_words."
             )
-    panels = _panels(axes, len(names), max(len(labels) for labels, _ in entries.values()))
+    panels = _panels(axes, [labels for labels, _ in entries.values()])
     for ax, name in zip(panels, names, strict=True):
         _draw(ax, *entries[name], shown)
         ax.set_ylabel(f"{name}, diagonal" if symmetric(summary[name], 1, 1) else name)
@@ -106,12 +108,14 @@ def _entries(values: xr.DataArray) -> tuple[list[str], np.ndarray]:
     return [name for name, _ in named], np.stack(columns, axis=1)
 
 
-def _panels(axes: Any, n_panels: int, n_entries: int) -> np.ndarray:
+def _panels(axes: Any, entries: list[list[str]]) -> np.ndarray:
+    n_panels, n_entries = len(entries), max(map(len, entries))
     if axes is None:
         # Imported here because it takes longer than the rest of the package.
         import matplotlib.pyplot as plt
 
-        size = max(_LEAST_WIDTH, _ENTRY_WIDTH * n_entries + 2), _HEIGHT * n_panels
+        height = _HEIGHT * n_panels + _TURNED_HEIGHT * sum(map(_are_turned, entries))
+        size = max(_LEAST_WIDTH, _ENTRY_WIDTH * n_entries + 2), height
         axes = plt.subplots(n_panels, figsize=size, layout="constrained", squeeze=False)[1]
     panels = np.array(axes, dtype=object).ravel()
     if len(panels) != n_panels:
@@ -122,6 +126,11 @@ def _panels(axes: Any, n_panels: int, n_entries: int) -> np.ndarray:
     return panels
 
 
+def _are_turned(labels: list[str]) -> bool:
+    """Whether tick labels do not fit side by side."""
+    return len(labels) > 1 and sum(len(shortened(of)) for of in labels) > _FEW_LETTERS
+
+
 def _draw(ax: Any, labels: list[str], statistics: np.ndarray, shown: ClusterDescription) -> None:
     n_clusters = len(statistics)
     across = np.arange(len(labels))
@@ -130,8 +139,8 @@ def _draw(ax: Any, labels: list[str], statistics: np.ndarray, shown: ClusterDesc
         place = across + _SPAN * ((r + 0.5) / n_clusters - 0.5)
         ax.vlines(place, low, high, color=color, linewidth=1.5)
         ax.plot(place, mean, "o", color=color, markersize=4, label=label)
-    turned = len(labels) > 1 and sum(map(len, labels)) > _FEW_LETTERS
-    ax.set_xticks(across, labels, rotation=40 if turned else 0, ha="right" if turned else "center")
+    turn: dict[str, Any] = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
+    ax.set_xticks(across, map(shortened, labels), **(turn if _are_turned(labels) else {}))
     ax.set_xlim(-0.5, len(labels) - 0.5)
     for edge in across[1:] - 0.5:
         ax.axvline(edge, color="0.9", linewidth=0.8, zorder=0)

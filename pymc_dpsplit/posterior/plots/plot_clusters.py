@@ -23,6 +23,8 @@ _DRAWS_AVERAGED = 200
 _FEATURES_SHOWN, _MOST_FEATURES = 4, 8
 _PANEL = 2.2  # inches
 _BINS = 30
+# Height of the rug below the axis and its distance from it, and of tick labels from ticks: points.
+_RUG, _RUG_PAD = 5.0, 6.0
 _MANY = 2_000  # number of points above which they are drawn smaller
 _JITTER = 0.25  # of columns with few distinct whole numbers, such as zeros and ones
 
@@ -185,10 +187,14 @@ def _draw_histogram(ax: Any, values: np.ndarray, groups: list[ClusterGroup]) -> 
     ax.hist(parts, bins=_edges(values), stacked=True, color=colors, label=labels)
     if has_few_values(values):
         return  # a rug would repeat the bars, and hide the ticks
+    # Imported here because it takes longer than the rest of the package.
+    from matplotlib.transforms import offset_copy
+
+    below = offset_copy(ax.get_xaxis_transform(), ax.figure, y=-_RUG, units="points")
+    ax.tick_params(axis="x", pad=_RUG_PAD)
     for part, color in zip(parts, colors, strict=True):
-        # In axes coordinates, so that the height of the rug does not depend on the counts.
-        rug = np.full(len(part), -0.02)
-        ax.plot(part, rug, "|", color=color, transform=ax.get_xaxis_transform(), clip_on=False)
+        style = {"markersize": _RUG, "transform": below, "clip_on": False}
+        ax.plot(part, np.zeros(len(part)), "|", color=color, **style)
 
 
 def _edges(values: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ def plot_membership(description: ClusterDescription, *, ax: Any = None) -> Any:
     """Plot the soft membership of each observation as a bar of the colours of the clusters.
 
     Observations are ordered by the cluster of which their membership is largest, and within it by
-    this membership.  Clusters after the ten largest are grey.
+    this membership.  Clusters after the ten largest are grey, and share an entry of the legend.
 
     Parameters
     ----------
@@ -53,12 +53,15 @@ def plot_membership(description: ClusterDescription, *, ax: Any = None) -> Any:
     order = np.lexsort((-membership.max(1), place))
     tops = np.cumsum(membership[order][:, by_size], axis=1)
     edges = np.arange(len(membership) + 1)
-    styles = cluster_styles(shown)
+    styles, small = cluster_styles(shown), shown.size.to_numpy()[by_size[MOST_COLOURED:]]
     below = np.zeros(len(membership))
     ax = axes_or_new(ax)
     for rank, r in enumerate(by_size):
         color, label = styles[r]
-        label = label if rank < MOST_COLOURED else f"_{label}"
+        if rank == MOST_COLOURED:
+            label = f"{len(small)} smaller: {small.sum()}"
+        elif rank > MOST_COLOURED:
+            label = f"_{label}"
         ax.stairs(tops[:, rank], edges, baseline=below, fill=True, color=color, label=label)
         below = tops[:, rank]
     dim = shown.membership.dims[0]
