@@ -89,7 +89,9 @@ def refuse_other_order(posterior: xr.Dataset, model: Model) -> None:
             continue
         found, named = posterior[dim].to_numpy(), model.coords.get(str(dim))
         known = np.arange(len(found)) if named is None else np.asarray(named)
-        if not same_coords(found, known) and sorted(map(str, found)) == sorted(map(str, known)):
+        if len(found) != len(known) or same_coords(found, known):
+            continue
+        if sorted(map(str, found)) == sorted(map(str, known)):
             remedy = f"sel({dim}=model.coords[{str(dim)!r}])" if named else f"sortby({str(dim)!r})"
             raise ValueError(
                 f"{dim} has its coordinates in another order in idata than in the model; give "
