@@ -250,6 +250,14 @@ def test_traces_laid_out_otherwise_are_extended(idata: xr.DataTree, model: pm.Mo
     xr.testing.assert_equal(extended(bare, model)["posterior"].to_dataset(), expected)
 
 
+def test_dimensions_without_names_take_those_of_the_model(plane: tuple[pm.Model, Any]) -> None:
+    model, idata = plane
+    posterior = idata["posterior"].to_dataset()
+    mu = posterior["x_mu"].drop_vars("feature").rename(feature="x_mu_dim_0")
+    found = extended(posterior.assign(x_mu=mu), model)["posterior"].to_dataset()
+    xr.testing.assert_equal(found, extended(posterior, model)["posterior"].to_dataset())
+
+
 ROWS_OF_TWO = np.column_stack([ROWS, ROWS[::-1]])
 
 

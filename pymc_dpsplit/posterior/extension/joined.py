@@ -53,8 +53,9 @@ def _appended(own: xr.Dataset, more: xr.Dataset) -> xr.Dataset:
     more = more.assign_coords(
         chain=own["chain"].to_numpy(), draw=last + 1 + np.arange(more.sizes["draw"])
     )
+    first = {name: _named_alike(own[name], more[name]) for name in kept}
     found = xr.concat(
-        [own[kept], more[kept]],
+        [xr.Dataset(first, attrs=own.attrs), more[kept]],
         dim="draw",
         data_vars="all",
         coords="minimal",
@@ -66,3 +67,12 @@ def _appended(own: xr.Dataset, more: xr.Dataset) -> xr.Dataset:
         total = float(own.attrs["sampling_time"]) + float(more.attrs["sampling_time"])
         found.attrs["sampling_time"] = total
     return found
+
+
+def _named_alike(own: xr.DataArray, more: xr.DataArray) -> xr.DataArray:
+    """Give dimensions that have numbers only, as in traces made by hand, the names of new draws."""
+    absent = [dim for dim in more.dims if dim not in own.dims]
+    others = [dim for dim in own.dims if dim not in more.dims]
+    if not absent or len(absent) != len(others):
+        return own
+    return own.drop_vars(others, errors="ignore").rename(dict(zip(others, absent, strict=True)))

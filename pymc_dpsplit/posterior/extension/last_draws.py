@@ -131,12 +131,14 @@ def _refuse_other_variables(posterior: xr.Dataset, model: Model) -> None:
 def _refuse_other_dims(posterior: xr.Dataset, model: Model) -> None:
     """Refuse dimensions of other names, or values along them in another order, than new draws have.
 
-    Draws over both would be a table of all pairs.
+    Draws over both would be a table of all pairs.  Dimensions that have numbers only, as in traces
+    made by hand, have no other names.
     """
     for name, values in posterior.data_vars.items():
         own = dims_of(str(name), values.ndim - 2, model)
         found = tuple(str(dim) for dim in values.dims if dim not in ("chain", "draw"))
-        if len(own) == len(found) and set(own) != set(found):
+        named = {dim for dim in found if not dim.startswith(f"{name}_dim_")}
+        if len(own) == len(found) and not named <= set(own):
             raise ValueError(
                 f"{name} has the dimensions {found} in idata, but {own} in the model; give the "
                 "trace with the names that pm.sample gave them."
