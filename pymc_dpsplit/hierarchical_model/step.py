@@ -33,16 +33,10 @@ from pymc_dpsplit.hierarchical_model.continuation import (
     continued_state,
     refuse_another_start,
 )
+from pymc_dpsplit.hierarchical_model.cost import cost_of_iteration
 from pymc_dpsplit.hierarchical_model.dependents import refuse_dependents
 from pymc_dpsplit.hierarchical_model.draw_statistics import stats_of, stats_types
 from pymc_dpsplit.hierarchical_model.groups import refuse_changed_groups
-from pymc_dpsplit.hierarchical_model.iterations import (
-    TuningProgress,
-    before_tuning,
-    cost_of_iteration,
-    planned,
-    with_draw,
-)
 from pymc_dpsplit.hierarchical_model.kernel_choice import AUTO, refuse_many_clusters, visits_of
 from pymc_dpsplit.hierarchical_model.latent_update import Advanced, LatentUpdate, started_from
 from pymc_dpsplit.hierarchical_model.lookup import find_hierarchical
@@ -50,6 +44,7 @@ from pymc_dpsplit.hierarchical_model.missing import completed, update_incomplete
 from pymc_dpsplit.moves.partition_law import dirichlet_process
 from pymc_dpsplit.moves.start import draw_n_start
 from pymc_dpsplit.moves.target import Target
+from pymc_dpsplit.tuning.progress import TunedIterations, before_tuning, with_draw
 from pymc_dpsplit.variables.data_read import DataRead, graphs_read
 from pymc_dpsplit.variables.declared_models import one_step_each, owner_of, owners_of
 from pymc_dpsplit.variables.law import fault_of_concentration
@@ -71,17 +66,18 @@ class HDPMixtureState(StepMethodState):
     ----------
     labels, stats, weights, log_rest
         The fields of `hierarchical.state.GroupedState`; None before the first draw.
-    progress : TuningProgress
+    tuning : tuple
+        The fields of `tuning.progress.TuningProgress`.
     """
 
     labels: np.ndarray | None = None
     stats: np.ndarray | None = None
     weights: np.ndarray | None = None
     log_rest: float = 0.0
-    progress: TuningProgress = before_tuning(0)
+    tuning: tuple[Any, ...] = ()
 
 
-class HDPMixtureStep(BlockedStep):
+class HDPMixtureStep(TunedIterations, BlockedStep):
     """Step method for rows in groups: exact sweeps over all rows, splits and merges.
 
     PyMC assigns it to every `HDPMixture` automatically; options are passed as
@@ -302,7 +298,8 @@ class HDPMixtureStep(BlockedStep):
         state = self._state(target, point)
         if self.mixture.unobserved is not None:
             target, state, point = self._with_drawn_entries(target, values, state, point)
-        n_iterations = self._n_iterations(target, state)
+        cost = cost_of_iteration(target, state, self.attempts, self.threads is not None)
+        n_iterations = self.chosen_iterations(len(state.labels), cost)
         work = self.attempts, self.threads, self.n_processors
         advanced = advance_groups(target, state, self.rng, n_iterations, *work)
         (target, state, tables, counts, n_exchanged), point = self._exchanged(
@@ -325,14 +322,6 @@ class HDPMixtureStep(BlockedStep):
         self.progress = with_draw(self.progress, stats, self.mixture.name)
         stats[f"{self.mixture.name}_seconds"] = time.perf_counter() - began
         return {**point, **drawn}, [stats]
-
-    def _n_iterations(self, target: GroupedTarget, state: GroupedState) -> int:
-        """Return the iterations of the next draw."""
-        if self.iterations is not None:
-            return self.iterations
-        cost = cost_of_iteration(target, state, self.attempts, self.threads is not None)
-        self.progress = planned(self.progress, state, cost)
-        return self.progress.n_iterations
 
     def _exchanged(
         self, advanced: Advanced, values: dict[str, np.ndarray], point: dict[str, np.ndarray]

@@ -18,10 +18,12 @@ from pymc_dpsplit.topic_model.lookup import find_topic_models
 from pymc_dpsplit.topic_model.record import TOPIC_DRAW, TOPIC_PART, TopicRecord
 from pymc_dpsplit.topics.concentrations import alpha_factor, eta_factor, gamma_factor, log_joint
 from pymc_dpsplit.topics.corpus import corpus_of, document_lengths, expected_tables
+from pymc_dpsplit.topics.cost import cost_of_sweep
 from pymc_dpsplit.topics.documents import log_probability_of_topics
 from pymc_dpsplit.topics.state import Strengths, TopicState, draw_n_start, start_topics
 from pymc_dpsplit.topics.sweep import redraw_weights, sweep_topics
 from pymc_dpsplit.topics.word_law import draw_log_topics
+from pymc_dpsplit.tuning.progress import TunedIterations, before_tuning, with_draw
 from pymc_dpsplit.variables.data_read import DataRead
 from pymc_dpsplit.variables.declared_models import owner_of
 from pymc_dpsplit.variables.law import fault_of_concentration
@@ -39,6 +41,7 @@ _STATS: dict[str, Any] = {
     "entropy": np.float64,
     "largest_share": np.float64,
     "occupied": np.int64,
+    "iterations": np.int64,
     "alpha": np.float64,
     "gamma": np.float64,
     "eta": np.float64,
@@ -54,8 +57,8 @@ class HDPTopicsState(StepMethodState):
     ----------
     labels, word_counts, tables, weights, log_rest
         The fields of `topics.state.TopicState`; None before the first draw.
-    n_tune, n_done : int
-        Number of tuning draws, and of draws made, tuning included.
+    tuning : tuple
+        The fields of `tuning.progress.TuningProgress`.
     parts : ndarray of float32, shape (T, P), or None
         The topics that are being recorded.
     """
@@ -65,12 +68,11 @@ class HDPTopicsState(StepMethodState):
     tables: np.ndarray | None = None
     weights: np.ndarray | None = None
     log_rest: float = 0.0
-    n_tune: int = 0
-    n_done: int = 0
+    tuning: tuple[Any, ...] = ()
     parts: np.ndarray | None = None
 
 
-class HDPTopicsStep(BlockedStep):
+class HDPTopicsStep(TunedIterations, BlockedStep):
     """Step method for the topics of documents: exact sweeps over all tokens.
 
     PyMC assigns it to every `HDPTopics` automatically; options are passed as
@@ -92,8 +94,10 @@ class HDPTopicsStep(BlockedStep):
         Not used: the variables of a topic model always move together.
     threads : int
         Number of threads, at most the number of cores.  The draws do not depend on it.
-    iterations : int
-        Sweeps per draw.
+    iterations : int, optional
+        Sweeps per draw.  By default as many as cost little beside the rest of a draw; a chain that
+        mixes slowly in the second half of tuning gets more, while a draw takes no longer than about
+        50 ms.
     start_topics : int, optional
         Number of topics to start from, to which tokens belong at random.  By default 50; of fewer
         than 1000 tokens each chain draws it log-uniformly from one for every 20 tokens to one for
@@ -133,13 +137,14 @@ class HDPTopicsStep(BlockedStep):
         compile_kwargs: dict[str, Any] | None = None,
         blocked: bool = True,
         threads: int = 1,
-        iterations: int = 1,
+        iterations: int | None = None,
         start_topics: int | None = None,
     ) -> None:
         del blocked
         model = model_of_context(model)
         check_integer("threads", threads, 1)
-        check_integer("iterations", iterations, 1)
+        if iterations is not None:
+            check_integer("iterations", iterations, 1)
         if start_topics is not None:
             check_integer("start_topics", start_topics, 1)
         self.topics = owner_of(find_topic_models(model), vars, model, *_KIND)
@@ -175,7 +180,7 @@ class HDPTopicsStep(BlockedStep):
         self.labels: np.ndarray | None = None
         self.word_counts = self.tables = self.weights = np.empty(0)
         self.log_rest = 0.0
-        self.n_tune = self.n_done = 0
+        self.progress = before_tuning(0)
         self.parts: np.ndarray | None = None
         self._pool: ThreadPoolExecutor | None = None
 
@@ -190,7 +195,7 @@ class HDPTopicsStep(BlockedStep):
         """
         super().setup_chain(rng, tune, draws)
         self._forget()
-        self.n_tune = tune
+        self.progress = before_tuning(tune)
 
     def step(self, point: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], list[Any]]:
         """Advance the chain by one draw.
@@ -211,7 +216,9 @@ class HDPTopicsStep(BlockedStep):
         strengths = self._strengths_at(point)
         state = self._state()
         floor = 1.0 / expected_tables(document_lengths(self._corpus), strengths.alpha)
-        for left in reversed(range(self.iterations)):
+        n_documents = len(self._corpus.first_token) - 1
+        n_iterations = self.chosen_iterations(n_documents, cost_of_sweep(state))
+        for left in reversed(range(n_iterations)):
             state = sweep_topics(self._corpus, state, strengths, floor, self.rng, self._pool)
             if left:
                 state = redraw_weights(state, strengths.gamma, self.rng)
@@ -219,10 +226,10 @@ class HDPTopicsStep(BlockedStep):
         strengths = self._strengths_at(point)
         state = redraw_weights(state, strengths.gamma, self.rng)
         self.labels, self.word_counts, self.tables, self.weights, self.log_rest = state
-        stats = self._stats(state, strengths)
+        stats = self._stats(state, strengths, n_iterations)
         log_words, stats[f"{self.topics.name}_{TOPIC_PART}"] = self._recorded(state, strengths.eta)
-        stats[f"{self.topics.name}_{TOPIC_DRAW}"] = self.n_done - self.n_tune
-        self.n_done += 1
+        stats[f"{self.topics.name}_{TOPIC_DRAW}"] = self.progress.n_kept
+        self.progress = with_draw(self.progress, stats, self.topics.name)
         stats[f"{self.topics.name}_seconds"] = time.perf_counter() - began
         return {**point, **self.topics.point_values(state, log_words)}, [stats]
 
@@ -265,8 +272,8 @@ class HDPTopicsStep(BlockedStep):
 
     def _recorded(self, state: TopicState, eta: float) -> tuple[float | None, np.ndarray]:
         """Sum of the logarithms of the probabilities of words, and what the draw has of them."""
-        place = max(0, self.n_done - self.n_tune) % self._record.n_parts
-        is_kept = self.n_done >= self.n_tune
+        n_kept = self.progress.n_kept
+        is_kept, place = n_kept >= 0, max(0, n_kept) % self._record.n_parts
         log_phi = None
         if self.topics.op.eta_varies or (is_kept and place == 0):
             log_phi = draw_log_topics(self.rng, state.word_counts, eta)
@@ -278,7 +285,7 @@ class HDPTopicsStep(BlockedStep):
             part = self.parts[place]
         return (None if log_phi is None else float(log_phi.sum())), part
 
-    def _stats(self, state: TopicState, strengths: Strengths) -> dict[str, Any]:
+    def _stats(self, state: TopicState, strengths: Strengths, n_iterations: int) -> dict[str, Any]:
         """Statistics of a draw, except its seconds."""
         given = self._corpus, state.labels, state.weights, strengths.alpha
         shares = state.word_counts.sum(axis=0) / len(state.labels)
@@ -287,6 +294,7 @@ class HDPTopicsStep(BlockedStep):
             "entropy": -float(np.sum(shares * np.log(shares))),
             "largest_share": shares.max(),
             "occupied": len(shares),
+            "iterations": n_iterations,
             **strengths._asdict(),
         }
         return {f"{self.topics.name}_{key}": value for key, value in values.items()}

@@ -54,7 +54,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "finite": {"components", "variables"},
     "mixture": _CORE,
     "step": _CORE | {"pymc_hooks", "tuning"},
-    "topic_model": _CORE - {"sampler"} | {"topics", "pymc_hooks"},
+    "topic_model": _CORE - {"sampler"} | {"topics", "pymc_hooks", "tuning"},
     "hierarchical_model": _CORE - {"sampler"} | {"hierarchical", "mixture", "tuning"},
     "estimates": _CORE
     # They read a model like the step, and neither knows the other.

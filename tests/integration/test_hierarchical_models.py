@@ -1,5 +1,7 @@
 """Mixtures of rows in groups in PyMC: declaration, the step, traces and their readers."""
 
+from dataclasses import fields, replace
+
 import arviz as az
 import numpy as np
 import pandas as pd
@@ -8,6 +10,7 @@ import pytest
 from scipy import stats
 
 import pymc_dpsplit as dps
+from pymc_dpsplit.checkpoint.codec import from_arrays, to_arrays
 
 ROWS = np.array([0.1, 5.2, 0.3, -0.2, 5.0, 4.8])
 GROUPS = ["b", "a", "b", "b", "a", "c"]
@@ -434,6 +437,22 @@ def test_step_takes_options():
         point, (found,) = step.step(model.initial_point())
     assert point["x_n_clusters"] == found["x_occupied"]
     assert "x_labels" not in found
+
+
+@pytest.mark.compiled
+def test_state_of_a_chain_is_stored():
+    model = declared()
+    with model:
+        step = dps.HDPMixtureStep(rng=1)
+        step.setup_chain(np.random.default_rng(1), 60, 1)
+        for _ in range(3):
+            step.step(model.initial_point())
+        state, other = step.sampling_state, dps.HDPMixtureStep(rng=1)
+        names = {of.name for of in fields(state)} - {"rng"}
+        stored = to_arrays({name: getattr(state, name) for name in names}, "state")
+        other.sampling_state = replace(state, **from_arrays(stored))
+    assert other.progress[:4] == step.progress[:4]
+    np.testing.assert_array_equal(other.labels, step.labels)
 
 
 def test_iterations_are_those_of_tuning(sampled):

@@ -109,6 +109,13 @@ def test_trace_holds_what_the_model_says(sampled):
     assert np.array_equal(idata.observed_data["w"], COUNTS)
 
 
+def test_sweeps_are_those_of_tuning(sampled):
+    """A sweep of few tokens takes less time than the rest of a draw."""
+    sweeps = sampled[1].sample_stats["w_iterations"]
+    assert (sweeps > 1).all()
+    assert (sweeps == sweeps[:, 0]).all()
+
+
 def test_topics_of_a_trace_are_laws(sampled):
     _, idata = sampled
     topics = dps.topic_words(idata)

@@ -4,13 +4,8 @@ import numpy as np
 import pytest
 
 from pymc_dpsplit.hierarchical.state import GroupedTarget, resume_groups
-from pymc_dpsplit.hierarchical_model.iterations import (
-    TuningProgress,
-    before_tuning,
-    cost_of_iteration,
-    planned,
-    with_draw,
-)
+from pymc_dpsplit.hierarchical_model.cost import cost_of_iteration
+from pymc_dpsplit.tuning.progress import TuningProgress, before_tuning, planned, with_draw
 from tests.support.families import component_of, target_of
 
 N_TUNE = 400
@@ -29,7 +24,7 @@ def chain_of(correlation: float, cost: float) -> list[int]:
     progress, rng, value = before_tuning(N_TUNE), np.random.default_rng(2), 0.0
     chosen = []
     for _ in range(N_TUNE + 3):
-        progress = planned(progress, STATE, cost)
+        progress = planned(progress, N_ROWS, cost)
         of_draw = correlation ** (progress.n_iterations / progress.least)
         value = of_draw * value + rng.normal()
         stats = dict.fromkeys(("x_occupied", "x_entropy", "x_log_joint"), value)
@@ -54,13 +49,13 @@ def test_a_draw_takes_no_longer_than_fifty_milliseconds() -> None:
 
 
 def test_without_tuning_there_are_as_many_as_cost_little() -> None:
-    assert planned(before_tuning(0), STATE, 1e5).n_iterations == 4
+    assert planned(before_tuning(0), N_ROWS, 1e5).n_iterations == 4
 
 
 def test_nothing_changes_after_tuning() -> None:
     after = TuningProgress(N_TUNE, N_TUNE + 25, 7, 2, np.zeros((100, 3)))
-    assert planned(after, STATE, 1e3) is not None
-    assert planned(after, STATE, 1e3)[2:4] == (7, 2)
+    assert planned(after, N_ROWS, 1e3) is not None
+    assert planned(after, N_ROWS, 1e3)[2:4] == (7, 2)
 
 
 @pytest.mark.parametrize("is_by_slices", [False, True])

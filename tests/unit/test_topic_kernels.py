@@ -16,9 +16,10 @@ from pymc_dpsplit.moves.tables import draw_n_tables
 from pymc_dpsplit.topics import dense_documents, documents, gamma_rows, sweep, turns
 from pymc_dpsplit.topics.alias_tables import look_up, make_alias_tables
 from pymc_dpsplit.topics.corpus import expected_tables
+from pymc_dpsplit.topics.cost import cost_of_sweep
 from pymc_dpsplit.topics.documents import log_probability_of_topics
 from pymc_dpsplit.topics.gamma_rows import draw_large
-from pymc_dpsplit.topics.state import Strengths, count_words, draw_n_start, start_topics
+from pymc_dpsplit.topics.state import Strengths, TopicState, count_words, draw_n_start, start_topics
 from pymc_dpsplit.topics.sweep import redraw_weights, sweep_topics
 from pymc_dpsplit.topics.word_law import draw_topics
 from tests.reference.franchise import (
@@ -71,6 +72,14 @@ def test_expected_tables_of_any_alpha(alpha: float) -> None:
     lengths = np.array([0, 1, 7, 40])
     expected = sum((alpha / (alpha + np.arange(n))).sum() for n in lengths)
     np.testing.assert_allclose(expected_tables(lengths, alpha), expected, rtol=1e-9)
+
+
+def test_cost_of_a_sweep_grows_with_tokens_and_topics() -> None:
+    few, many = (
+        TopicState(np.zeros(n, np.int32), np.zeros((10, k), np.int32), np.ones(k), np.ones(k), 0.0)
+        for n, k in ((100, 2), (10_000, 20))
+    )
+    assert cost_of_sweep(few) < 0.5 * cost_of_sweep(many)
 
 
 def test_chains_of_a_small_corpus_start_apart() -> None:

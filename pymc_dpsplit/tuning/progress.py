@@ -1,15 +1,10 @@
-"""Iterations of a draw of rows in groups: what they cost, and how many there are."""
+"""Iterations of a chain that are chosen while it is tuned, by what its draws show."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_dpsplit.hierarchical.parameters import keeps_parameters
-from pymc_dpsplit.hierarchical.state import GroupedState, GroupedTarget
-from pymc_dpsplit.moves.conjugate import CONJUGATE
-from pymc_dpsplit.moves.cost import visit_cost
-from pymc_dpsplit.moves.nonconjugate.iterations import NONCONJUGATE
 from pymc_dpsplit.tuning.history import RESCHEDULE_EVERY, empty_history, record, review
 from pymc_dpsplit.tuning.iterations import (
     draws_wanted,
@@ -20,8 +15,6 @@ from pymc_dpsplit.tuning.iterations import (
 
 # Nanoseconds of a draw beside its iterations.
 _BESIDE = 4e5
-# A sweep by slices takes longer by what the weights of groups cost.
-_GROUPS_OF_A_SWEEP = 1.6
 
 
 class TuningProgress(NamedTuple):
@@ -45,50 +38,27 @@ class TuningProgress(NamedTuple):
     least: int
     history: np.ndarray
 
+    @property
+    def n_kept(self) -> int:
+        """Number of draws after tuning; negative as long as draws of tuning are left."""
+        return self.n_done - self.n_tune
+
 
 def before_tuning(n_tune: int) -> TuningProgress:
     """Return the progress of a chain that is to begin."""
     return TuningProgress(n_tune, 0, 1, 1, empty_history(n_tune))
 
 
-def cost_of_iteration(
-    target: GroupedTarget, state: GroupedState, n_attempts: int, is_by_slices: bool
-) -> float:
-    """Approximate cost of an iteration in nanoseconds.
-
-    Parameters
-    ----------
-    target : GroupedTarget
-    state : GroupedState
-    n_attempts : int
-        Splits and merges attempted in an iteration.
-    is_by_slices : bool
-        Whether rows are visited by slices, and not one by one.
-
-    Returns
-    -------
-    float
-    """
-    of_rows, n_rows = target.of_rows, len(state.labels)
-    n_clusters, n_statistics = state.stats.shape
-    moves = NONCONJUGATE if keeps_parameters(of_rows.prior) else CONJUGATE
-    attempts = n_attempts * moves.attempt_cost(of_rows, n_clusters)
-    if not is_by_slices:
-        return n_rows * visit_cost(of_rows, n_clusters) + attempts
-    n_sticks = of_rows.law.strength * float(np.log1p(n_rows))
-    sweep = moves.sweep_cost(of_rows, n_clusters, n_statistics, n_sticks, n_clusters + n_sticks)
-    return _GROUPS_OF_A_SWEEP * sweep + attempts
-
-
-def planned(progress: TuningProgress, state: GroupedState, cost: float) -> TuningProgress:
+def planned(progress: TuningProgress, n_rows: int, cost: float) -> TuningProgress:
     """Choose the iterations of the next draw.
 
     Parameters
     ----------
     progress : TuningProgress
-    state : GroupedState
+    n_rows : int
+        With which the time of a draw beside its iterations grows.
     cost : float
-        Of an iteration at the state, in nanoseconds.
+        Of an iteration at the present state, in nanoseconds.
 
     Returns
     -------
@@ -99,7 +69,7 @@ def planned(progress: TuningProgress, state: GroupedState, cost: float) -> Tunin
     n_tune, n_done, n_iterations, least, history = progress
     first_half = n_tune - n_tune // 2
     if n_done <= first_half and (n_done % RESCHEDULE_EVERY == 0 or n_done == first_half):
-        n_iterations = least = iterations_of_fast_chain(cost, len(state.labels), _BESIDE)
+        n_iterations = least = iterations_of_fast_chain(cost, n_rows, _BESIDE)
     if n_done <= n_tune:
 
         def adapted(draws_per_time: float, n_draws: int) -> int:
@@ -130,3 +100,45 @@ def with_draw(progress: TuningProgress, stats: Mapping[str, Any], name: str) -> 
     n_done = progress.n_done + 1
     record(progress.history, progress.n_tune, n_done, stats, name)
     return progress._replace(n_done=n_done)
+
+
+class TunedIterations:
+    """What a step has whose iterations per draw are chosen in tuning.
+
+    Attributes
+    ----------
+    iterations : int or None
+        As the user gives them.
+    progress : TuningProgress
+    """
+
+    iterations: int | None
+    progress: TuningProgress
+
+    @property
+    def tuning(self) -> tuple[Any, ...]:
+        """The progress as a plain tuple, which a checkpoint can store."""
+        return tuple(self.progress)
+
+    @tuning.setter
+    def tuning(self, fields: tuple[Any, ...]) -> None:
+        self.progress = TuningProgress(*fields) if fields else before_tuning(0)
+
+    def chosen_iterations(self, n_rows: int, cost: float) -> int:
+        """Return the iterations of the next draw.
+
+        Parameters
+        ----------
+        n_rows : int
+            With which the time of a draw beside its iterations grows.
+        cost : float
+            Of an iteration at the present state, in nanoseconds.
+
+        Returns
+        -------
+        int
+        """
+        if self.iterations is not None:
+            return self.iterations
+        self.progress = planned(self.progress, n_rows, cost)
+        return self.progress.n_iterations
