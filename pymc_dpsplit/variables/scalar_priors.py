@@ -11,6 +11,7 @@ from pytensor.graph.basic import Variable
 from pymc_dpsplit.moves.slice import slice_draw
 from pymc_dpsplit.variables.concentration import ConcentrationPrior, roots_of
 from pymc_dpsplit.variables.dependence import variables_read
+from pymc_dpsplit.variables.lookup import is_owned
 
 Point = dict[str, np.ndarray]
 
@@ -34,7 +35,9 @@ def priors_to_move(
     point : dict
         Any point of the model.
     elsewhere : iterable of TensorVariable
-        What else the step conditions on; a variable behind it is left to other steps.
+        What else the step conditions on; a variable behind it is left to other steps, and so is one
+        that a mixture declared before depends on: its step comes before in a draw, so that its
+        statistics would be those of another value.
 
     Returns
     -------
@@ -42,7 +45,7 @@ def priors_to_move(
         Name to `ConcentrationPrior`, without those of other concentrations.
     """
     roots = {key: roots_of(graph, model) for key, graph in concentrations.items()}
-    taken = variables_read(elsewhere, model)
+    taken = variables_read([*elsewhere, *_read_before(own, model)], model)
     read = {key: variables_read([graph], model) for key, graph in concentrations.items()}
     priors = {}
     for key, graph in concentrations.items():
@@ -56,6 +59,13 @@ def priors_to_move(
             # Compiles it, once for all chains.
             prior.given(point)(float(point[prior.value_name]))
     return priors
+
+
+def _read_before(own: set[Variable], model: Model) -> list[Variable]:
+    """Return what variables of steps of this package that come before `own` are made of."""
+    free = model.free_RVs
+    first = min(place for place, rv in enumerate(free) if rv in own)
+    return [graph for rv in free[:first] if is_owned(rv) for graph in rv.owner.inputs]
 
 
 def moved_alone(priors: Mapping[str, ConcentrationPrior]) -> list[Variable]:

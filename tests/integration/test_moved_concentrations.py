@@ -71,6 +71,22 @@ def test_others_move_what_more_depends_on(case: str) -> None:
     assert not by_nuts & steps["HDPMixtureStep"]
 
 
+@pytest.mark.parametrize("is_before", [False, True])
+def test_only_the_first_of_the_mixtures_that_share_alpha_moves_it(is_before: bool) -> None:
+    """What a mixture that comes before records would be of another alpha."""
+    with pm.Model() as model:
+        (alpha,) = gammas("alpha")
+        if is_before:
+            dps.DPMixture("d", alpha, NORMAL, observed=ROWS)
+        grouped(alpha, 1.0)
+        if not is_before:
+            dps.DPMixture("d", alpha, NORMAL, observed=ROWS)
+        step = dps.HDPMixtureStep(model=model)
+    assert ("alpha" in step._priors) != is_before
+    (first,) = (moved for name, moved in steps_of(model) if name == "NUTS")
+    assert first == {"alpha_log__"}
+
+
 def test_a_step_that_is_given_keeps_its_concentration() -> None:
     with pm.Model():
         alpha, gamma = gammas("alpha", "gamma")
