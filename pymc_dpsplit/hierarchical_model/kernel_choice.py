@@ -4,13 +4,12 @@ from typing import Any
 
 from pymc_dpsplit.components.arguments import check_integer
 from pymc_dpsplit.hierarchical.parameters import keeps_parameters as is_kept
+from pymc_dpsplit.moves.tables import MOST_GAMMA
 
 AUTO, COLLAPSED, SLICES, ON_PROCESSORS = "auto", "collapsed", "slices", "av-parallel"
 _N_PROCESSORS = 4
 # Number of rows up to which rows are visited one by one.
 _MOST_COLLAPSED = 20_000
-# A sweep breaks some ten sticks, each with parameters, per unit of gamma.
-_MOST_GAMMA = 1e5
 
 
 def by_slices(kernel: str, n_rows: int, keeps_parameters: bool) -> bool:
@@ -116,7 +115,7 @@ def refuse_many_clusters(name: str, prior: Any, gamma: float, is_by_slices: bool
     ------
     ValueError
     """
-    if gamma > _MOST_GAMMA and is_by_slices:
+    if gamma > MOST_GAMMA and is_by_slices:
         remedy = "" if is_kept(prior) else f", or kernel={COLLAPSED!r}"
         raise ValueError(
             f"{name}: gamma is {gamma:g} in a draw, for which a sweep by slices draws more than a "

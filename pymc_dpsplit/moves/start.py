@@ -16,24 +16,26 @@ from pymc_dpsplit.components.optional import begin_tile
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.tiles import TILE, fill_range, new_rows, new_scratch
 
-_MOST_STARTING_CLUSTERS = 50
+MOST_STARTING_CLUSTERS = 50
 
 
-def draw_n_start(rng: np.random.Generator, n_obs: int) -> int:
-    """Draw a number of starting clusters, log-uniform between 1 and min(50, N).
+def draw_n_start(rng: np.random.Generator, n_obs: int, fewest: int = 1) -> int:
+    """Draw a number of starting clusters, log-uniform between `fewest` and min(50, N).
 
     Parameters
     ----------
     rng : numpy.random.Generator
     n_obs : int
         Number of observations N.
+    fewest : int
+        At most min(50, N).
 
     Returns
     -------
     int
     """
-    most = min(_MOST_STARTING_CLUSTERS, n_obs)
-    return min(most, int(math.exp(rng.random() * math.log(most + 1.0))))
+    most = min(MOST_STARTING_CLUSTERS, n_obs)
+    return min(most, int(fewest * math.exp(rng.random() * math.log((most + 1.0) / fewest))))
 
 
 @jitted

@@ -16,6 +16,8 @@ from pymc_dpsplit.kernels.streams import next_uniform
 from pymc_dpsplit.moves.measure import normalise
 from pymc_dpsplit.moves.partition_law import draw_stick
 
+# A sweep breaks some ten sticks off the remainder, each with parameters, per unit of gamma.
+MOST_GAMMA = 1e5
 # Below these, observations are seated one by one, which is then faster than jumps.
 _FEW, _FEW_PER_STRENGTH = 5, 10.0
 

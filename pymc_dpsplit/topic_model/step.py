@@ -14,13 +14,14 @@ from pymc.util import get_random_generator
 
 from pymc_dpsplit.components.arguments import check_integer
 from pymc_dpsplit.kernels.threads import new_pool
+from pymc_dpsplit.moves.tables import MOST_GAMMA
 from pymc_dpsplit.topic_model.lookup import find_topic_models
 from pymc_dpsplit.topic_model.record import TOPIC_DRAW, TOPIC_PART, TopicRecord
 from pymc_dpsplit.topics.concentrations import alpha_factor, eta_factor, gamma_factor, log_joint
 from pymc_dpsplit.topics.corpus import corpus_of, document_lengths, expected_tables
 from pymc_dpsplit.topics.cost import cost_of_sweep
 from pymc_dpsplit.topics.documents import log_probability_of_topics
-from pymc_dpsplit.topics.state import Strengths, TopicState, draw_n_start, start_topics
+from pymc_dpsplit.topics.state import Strengths, TopicState, draw_n_topics, start_topics
 from pymc_dpsplit.topics.sweep import redraw_weights, sweep_topics
 from pymc_dpsplit.topics.word_law import draw_log_topics
 from pymc_dpsplit.tuning.progress import TunedIterations, before_tuning, with_draw
@@ -33,9 +34,6 @@ from pymc_dpsplit.variables.step_registration import knowing_steps as knowing_st
 from pymc_dpsplit.variables.step_registration import register_step, steps_last
 
 _KIND = "topic model", "HDPTopics"
-# A sweep breaks some ten sticks, each with a distribution of words, per unit of gamma.
-_MOST_GAMMA = 1e5
-
 _STATS: dict[str, Any] = {
     "log_joint": np.float64,
     "entropy": np.float64,
@@ -239,7 +237,7 @@ class HDPTopicsStep(TunedIterations, BlockedStep):
             parts: Any = self.labels, self.word_counts, self.tables, self.weights, self.log_rest
             return TopicState(*parts)
         n_tokens = int(self._corpus.first_token[-1])
-        n_start = self.start_topics or draw_n_start(n_tokens, self.rng)
+        n_start = self.start_topics or draw_n_topics(n_tokens, self.rng)
         return start_topics(self._corpus, min(n_start, n_tokens), self.rng)
 
     def _strengths_at(self, point: dict[str, np.ndarray]) -> Strengths:
@@ -251,7 +249,7 @@ class HDPTopicsStep(TunedIterations, BlockedStep):
                 varies = bool(rvs_in_graph(self.topics.concentrations[key]))
                 fault = fault_of_concentration(key, float(value), varies)
                 raise ValueError(f"{self.topics.name}: {fault}")
-        if strengths.gamma > _MOST_GAMMA:
+        if strengths.gamma > MOST_GAMMA:
             raise ValueError(
                 f"{self.topics.name}: gamma is {strengths.gamma:g} in a draw, for which a sweep "
                 "draws more than a million topics; give gamma a smaller value, or a prior with a "

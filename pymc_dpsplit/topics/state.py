@@ -5,10 +5,11 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_dpsplit.kernels.jit import jitted
+from pymc_dpsplit.moves.start import MOST_STARTING_CLUSTERS, draw_n_start
 from pymc_dpsplit.topics.corpus import Corpus
 
-# Chains start from this many topics, in a small corpus from fewer.
-_START_TOPICS, _TOKENS_PER_START = 50, 20
+# Chains start from no fewer topics than one for so many tokens.
+_TOKENS_PER_START = 20
 
 
 class TopicState(NamedTuple):
@@ -53,7 +54,7 @@ class Strengths(NamedTuple):
     eta: float
 
 
-def draw_n_start(n_tokens: int, rng: np.random.Generator) -> int:
+def draw_n_topics(n_tokens: int, rng: np.random.Generator) -> int:
     """Draw a number of topics to start from, 50 if there are many tokens.
 
     Parameters
@@ -66,11 +67,9 @@ def draw_n_start(n_tokens: int, rng: np.random.Generator) -> int:
     int
         Log-uniform from one for every 20 tokens to one for every token, at most 50.
     """
-    fewest = max(1, min(_START_TOPICS, n_tokens // _TOKENS_PER_START))
-    most = min(_START_TOPICS, n_tokens)
-    if fewest == most:
-        return most
-    return min(most, int(fewest * np.exp(rng.random() * np.log((most + 1) / fewest))))
+    fewest = max(1, n_tokens // _TOKENS_PER_START)
+    most = min(MOST_STARTING_CLUSTERS, n_tokens)
+    return most if fewest >= most else draw_n_start(rng, n_tokens, fewest)
 
 
 def start_topics(corpus: Corpus, n_topics: int, rng: np.random.Generator) -> TopicState:

@@ -19,7 +19,13 @@ from pymc_dpsplit.topics.corpus import expected_tables
 from pymc_dpsplit.topics.cost import cost_of_sweep
 from pymc_dpsplit.topics.documents import log_probability_of_topics
 from pymc_dpsplit.topics.gamma_rows import draw_large
-from pymc_dpsplit.topics.state import Strengths, TopicState, count_words, draw_n_start, start_topics
+from pymc_dpsplit.topics.state import (
+    Strengths,
+    TopicState,
+    count_words,
+    draw_n_topics,
+    start_topics,
+)
 from pymc_dpsplit.topics.sweep import redraw_weights, sweep_topics
 from pymc_dpsplit.topics.word_law import draw_topics
 from tests.reference.franchise import (
@@ -85,11 +91,11 @@ def test_cost_of_a_sweep_grows_with_tokens_and_topics() -> None:
 def test_chains_of_a_small_corpus_start_apart() -> None:
     """With few tokens splits and merges of topics are rare, so that chains have to tell."""
     rng = np.random.default_rng(1)
-    starts = [draw_n_start(12, rng) for _ in range(200)]
+    starts = [draw_n_topics(12, rng) for _ in range(200)]
     assert set(starts) == set(range(1, 13))
-    assert {draw_n_start(600, rng) for _ in range(300)} == set(range(30, 51))
-    assert {draw_n_start(5000, rng) for _ in range(20)} == {50}
-    assert draw_n_start(1, rng) == 1
+    assert {draw_n_topics(600, rng) for _ in range(300)} == set(range(30, 51))
+    assert {draw_n_topics(5000, rng) for _ in range(20)} == {50}
+    assert draw_n_topics(1, rng) == 1
 
 
 def test_jumps_need_few_random_numbers():

@@ -193,7 +193,9 @@ def density(
                     for i in keep or (0,)]  # fmt: skip
         given_to = _conditioned(source, keep or (0,), at_given, names)
         at = _by_model(idata, source, model, keep or (0,), at_given, given_to, num_samples)
-        laws = _laws_by_model(idata, source, model, keep or (0,), at_given, values, num_samples)
+        laws = [None] * len(names)
+        if grid is None or len(names) == 1:
+            laws = _laws_by_model(idata, source, model, keep or (0,), at_given, values, num_samples)
     grids = chosen_grids(grid, values, is_whole, laws)
     found = _as_dataset(at, laws, grids, names, any(is_whole), _checked(probabilities), ci_prob)
     if at_given:

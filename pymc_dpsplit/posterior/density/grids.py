@@ -199,6 +199,5 @@ def _by_curvature(points: np.ndarray, heights: np.ndarray, size: int) -> np.ndar
     turns = np.abs(np.diff(np.diff(heights) / width)) / (0.5 * (width[1:] + width[:-1]))
     turns = np.pad(np.cbrt(turns), 1, mode="edge")
     length = np.append(0.0, np.cumsum(0.5 * (turns[1:] + turns[:-1]) * width))
-    return np.unique(np.searchsorted(length, np.linspace(0.0, length[-1], size)).clip(
-        max=len(points) - 1
-    ))  # fmt: skip
+    places = np.searchsorted(length, np.linspace(0.0, length[-1], size))
+    return np.unique(np.minimum(places, len(points) - 1))
