@@ -56,6 +56,27 @@ def fill_by_table(prior, data, start, stop, table, out):
 
 
 @optional_operation
+def rounding_in_single(prior, params):
+    """Bound the errors of log densities that are computed in float32; None, the default, if none is.
+
+    A family with a bound accepts tiles, parameters and log densities of float32 in `load_tile` and
+    `fill_log_density`.  Its log density is a constant less half of a sum of squares |y|^2, and its
+    tile holds the features of `tile_size(prior)` columns.
+
+    Parameters
+    ----------
+    prior : NamedTuple
+    params : ndarray of float64, shape (A, P)
+
+    Returns
+    -------
+    per_norm, constant : float
+        For an observation of norm r in its tile, y has an error of norm `per_norm * r + constant`
+        at most, under any of the atoms, in units of 2^-24.
+    """
+
+
+@optional_operation
 def entry_of(prior, data, i, j):
     """Return the entry of observation i in column j; NaN if the family does not say it.
 

@@ -8,7 +8,7 @@ from typing import Any
 from numba.core import types
 
 from pymc_dpsplit.kernels.jit import intrinsic, jitted, jitted_inlined
-from pymc_dpsplit.kernels.lanes import LANES, VECTORS, Lanes, index, written_once
+from pymc_dpsplit.kernels.lanes import LANES, VECTORS, index, lanes_for, written_once
 from pymc_dpsplit.kernels.tiles import TILE
 
 
@@ -18,10 +18,10 @@ def fill_log_independent_plainly(tile, mu, precision, constant, out):
 
     Parameters
     ----------
-    tile : ndarray of float64, shape (>= D * TILE,)
-    mu, precision : ndarrays of float64, shape (D,)
+    tile : ndarray of float64 or float32, shape (>= D * TILE,)
+    mu, precision : ndarrays of the same type, shape (D,)
     constant : float
-    out : ndarray of float64, shape (TILE,)
+    out : ndarray of the same type, shape (TILE,)
     """
     for t in range(TILE):
         out[t] = 0.0
@@ -36,7 +36,7 @@ def fill_log_independent_plainly(tile, mu, precision, constant, out):
 def _write(
     builder: Any, tile: Any, mu: Any, precision: Any, n: Any, constant: Any, out: Any
 ) -> None:
-    lanes = Lanes(builder)
+    lanes = lanes_for(builder, out)
     with lanes.blocks(TILE) as (block, _):
         starts = lanes.within(block)
         totals = [lanes.variable(lanes.constant(0.0)) for _ in range(VECTORS)]
@@ -56,8 +56,8 @@ def _write(
 
 @intrinsic
 def _fill_by_lanes(typing_context, tile, mu, precision, n_features, constant, out):
-    generate = written_once("fill_log_independent", _write)
-    return types.void(tile, mu, precision, n_features, constant, out), generate
+    generate = written_once(f"fill_log_independent_{out.dtype}", _write)
+    return types.void(tile, mu, precision, n_features, out.dtype, out), generate
 
 
 @jitted_inlined
@@ -66,11 +66,11 @@ def _fill_log_independent(tile, mu, precision, constant, out):
 
     Parameters
     ----------
-    tile : ndarray of float64, shape (>= D * TILE,)
-    mu, precision : ndarrays of float64, shape (D,)
+    tile : ndarray of float64 or float32, shape (>= D * TILE,)
+    mu, precision : ndarrays of the same type, shape (D,)
         `precision` is the inverse of the standard deviation.
     constant : float
-    out : ndarray of float64, shape (TILE,)
+    out : ndarray of the same type, shape (TILE,)
     """
     _fill_by_lanes(tile, mu, precision, mu.shape[0], constant, out)
 

@@ -17,7 +17,7 @@ from numba.core.codegen import get_host_cpu_features
 
 from pymc_dpsplit.kernels.jit import COMPILES
 
-_F64, _I64, _I32 = ir.DoubleType(), ir.IntType(64), ir.IntType(32)
+_F64, _F32, _I64, _I32 = ir.DoubleType(), ir.FloatType(), ir.IntType(64), ir.IntType(32)
 
 
 def _features() -> set[str]:
@@ -118,19 +118,24 @@ class Lanes:
     Parameters
     ----------
     builder : llvmlite.ir.IRBuilder
+    width : int
+        Numbers per vector.
+    is_single : bool
+        Whether numbers are float32, and integers int32; otherwise they have 64 bits.
     """
 
-    def __init__(self, builder: Any, width: int = LANES) -> None:
-        self.builder, self.width = builder, width
-        self.floats = ir.VectorType(_F64, width)
-        self.ints = ir.VectorType(_I64, width)
+    def __init__(self, builder: Any, width: int = LANES, is_single: bool = False) -> None:
+        self.builder, self.width, self.is_single = builder, width, is_single
+        self.floats = ir.VectorType(_F32 if is_single else _F64, width)
+        self.ints = ir.VectorType(_I32 if is_single else _I64, width)
+        self._bits = 32 if is_single else 64
 
     def constant(self, value: float) -> Any:
-        """Return a vector of equal float64 constants."""
+        """Return a vector of equal constants."""
         return ir.Constant(self.floats, [value] * self.width)
 
     def int_constant(self, value: int) -> Any:
-        """Return a vector of equal int64 constants."""
+        """Return a vector of equal integers."""
         return ir.Constant(self.ints, [value] * self.width)
 
     def splat(self, scalar: Any) -> Any:
@@ -141,9 +146,9 @@ class Lanes:
         return self.builder.shuffle_vector(first, nothing, order)
 
     def load(self, base: Any, at: Any) -> Any:
-        """Return base[at : at + LANES] of an array of float64."""
+        """Return base[at : at + width] of an array of such numbers."""
         loaded = self.builder.load(self._address(base, at, self.floats))
-        loaded.align = 8
+        loaded.align = self._bits // 8
         return loaded
 
     def load_widened(self, base: Any, at: Any) -> Any:
@@ -154,13 +159,16 @@ class Lanes:
         return loaded if number == _F64 else self.builder.fpext(loaded, self.floats)
 
     def store(self, value: Any, base: Any, at: Any) -> None:
-        """Write a vector to base[at : at + LANES].
+        """Write a vector to base[at : at + width], rounded if the array is of float32.
 
         Parameters
         ----------
         value, base, at : LLVM value
         """
-        self.builder.store(value, self._address(base, at, value.type)).align = 8
+        if base.type.pointee == _F32 and not self.is_single:
+            value = self.builder.fptrunc(value, ir.VectorType(_F32, self.width))
+        stored = self.builder.store(value, self._address(base, at, value.type))
+        stored.align = 4 if base.type.pointee == _F32 else self._bits // 8
 
     def is_lane(self, number: Any) -> Any:
         """Return a mask of one lane; of none if there is no lane of that number."""
@@ -239,7 +247,7 @@ class Lanes:
         LLVM value
         """
         kind = ir.FunctionType(self.floats, [self.floats] * 3)
-        name = f"llvm.fma.v{self.width}f64"
+        name = f"llvm.fma.v{self.width}f{self._bits}"
         function = cgutils.get_or_insert_function(self.builder.module, kind, name)
         return self.builder.call(function, [a, b, c])
 
@@ -308,7 +316,7 @@ class Lanes:
 
     def blocks(self, size: int) -> Any:
         """Loop over the first indices of blocks of VECTORS vectors within `size` numbers."""
-        return self.steps(index(0), index(size), BLOCK)
+        return self.steps(index(0), index(size), VECTORS * self.width)
 
     def steps(self, start: Any, stop: Any, step: int) -> Any:
         """Loop from `start` to `stop`, exclusive, in steps; yields (index, count).
@@ -326,4 +334,10 @@ class Lanes:
 
     def within(self, start: Any) -> list[Any]:
         """Return the first index of each vector of the block that begins at `start`."""
-        return [self.builder.add(start, index(v * LANES)) for v in range(VECTORS)]
+        return [self.builder.add(start, index(v * self.width)) for v in range(VECTORS)]
+
+
+def lanes_for(builder: Any, array: Any) -> Lanes:
+    """Return lanes for the numbers of an array: twice as many of float32 as of float64."""
+    is_single = array.type.pointee == _F32
+    return Lanes(builder, LANES * (1 + is_single), is_single)

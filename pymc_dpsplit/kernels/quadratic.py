@@ -10,7 +10,7 @@ from typing import Any
 from numba.core import types
 
 from pymc_dpsplit.kernels.jit import intrinsic, jitted, jitted_inlined
-from pymc_dpsplit.kernels.lanes import LANES, VECTORS, Lanes, index, written_once
+from pymc_dpsplit.kernels.lanes import LANES, VECTORS, index, lanes_for, written_once
 from pymc_dpsplit.kernels.tiles import TILE
 
 _ROWS = 4
@@ -22,12 +22,12 @@ def fill_log_normal_plainly(tile, whitening, centre, constant, out, scratch):
 
     Parameters
     ----------
-    tile : ndarray of float64, shape (>= D * TILE,)
-    whitening : ndarray of float64, shape (D, D)
-    centre : ndarray of float64, shape (D,)
+    tile : ndarray of float64 or float32, shape (>= D * TILE,)
+    whitening : ndarray of the same type, shape (D, D)
+    centre : ndarray of the same type, shape (D,)
     constant : float
-    out : ndarray of float64, shape (TILE,)
-    scratch : ndarray of float64, shape (>= TILE,)
+    out : ndarray of the same type, shape (TILE,)
+    scratch : ndarray of the same type, shape (>= TILE,)
     """
     for t in range(TILE):
         out[t] = 0.0
@@ -48,7 +48,7 @@ class _Norms:
     """Writer of the code that sums the squares of rows of W x - c over a block of observations."""
 
     def __init__(self, builder: Any, tile: Any, whitening: Any, centre: Any, n: Any) -> None:
-        self.builder, self.lanes = builder, Lanes(builder)
+        self.builder, self.lanes = builder, lanes_for(builder, tile)
         self.tile, self.whitening, self.centre, self.n = tile, whitening, centre, n
 
     def add_rows(self, n_rows: int, row: Any, block: Any, totals: list[Any]) -> None:
@@ -91,7 +91,7 @@ class _Norms:
 def _write_log_normal(
     builder: Any, tile: Any, whitening: Any, centre: Any, n: Any, constant: Any, out: Any
 ) -> None:
-    norms, lanes = _Norms(builder, tile, whitening, centre, n), Lanes(builder)
+    norms, lanes = _Norms(builder, tile, whitening, centre, n), lanes_for(builder, out)
     left = builder.srem(n, index(_ROWS))
     whole = builder.sub(n, left)
     with lanes.blocks(TILE) as (block, _):
@@ -109,8 +109,8 @@ def _write_log_normal(
 
 @intrinsic
 def _fill_by_lanes(typing_context, tile, whitening, centre, n_features, constant, out):
-    generate = written_once("fill_log_normal", _write_log_normal)
-    return types.void(tile, whitening, centre, n_features, constant, out), generate
+    generate = written_once(f"fill_log_normal_{out.dtype}", _write_log_normal)
+    return types.void(tile, whitening, centre, n_features, out.dtype, out), generate
 
 
 @jitted_inlined
@@ -119,13 +119,13 @@ def _fill_log_normal_by_lanes(tile, whitening, centre, constant, out, scratch):
 
     Parameters
     ----------
-    tile : ndarray of float64, shape (>= D * TILE,)
-    whitening : ndarray of float64, shape (D, D)
+    tile : ndarray of float64 or float32, shape (>= D * TILE,)
+    whitening : ndarray of the same type, shape (D, D)
         C-contiguous; only its lower triangle is read.
-    centre : ndarray of float64, shape (D,)
+    centre : ndarray of the same type, shape (D,)
     constant : float
-    out : ndarray of float64, shape (TILE,)
-    scratch : ndarray of float64, shape (>= TILE,)
+    out : ndarray of the same type, shape (TILE,)
+    scratch : ndarray of the same type, shape (>= TILE,)
     """
     _fill_by_lanes(tile, whitening, centre, centre.shape[0], constant, out)
 

@@ -55,7 +55,7 @@ def load_dense_tile(x, shift, rows, tile):
         Contiguous along rows, see `transpose_rows`.
     shift : ndarray of float64, shape (D,)
     rows : ndarray of int64, shape (TILE,)
-    tile : ndarray of float64, shape (>= D * TILE,)
+    tile : ndarray of float64 or float32, shape (>= D * TILE,)
         Overwritten.
     """
     if x.shape[1] == 1:
@@ -69,6 +69,12 @@ def load_dense_tile(x, shift, rows, tile):
 def new_scratch(n_rows):
     """Allocate `n_rows` times TILE numbers on whole cache lines, uninitialised."""
     return on_lines(n_rows * TILE)
+
+
+@jitted
+def new_single_scratch(n_rows):
+    """Allocate like `new_scratch`, but numbers of float32, `n_rows` times TILE of them."""
+    return on_lines((n_rows * TILE + 1) // 2).view(np.float32)[: n_rows * TILE]
 
 
 @jitted

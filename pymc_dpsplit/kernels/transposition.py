@@ -21,7 +21,7 @@ def transpose_rows_plainly(x, shift, rows, tile):
     x : ndarray of float64 or float32, shape (N, D)
     shift : ndarray of float64, shape (D,)
     rows : ndarray of int64, shape (n,)
-    tile : ndarray of float64, shape (>= D * n,)
+    tile : ndarray of float64 or float32, shape (>= D * n,)
     """
     n_rows, n_features = rows.shape[0], x.shape[1]
     for t in range(n_rows):
@@ -108,14 +108,14 @@ def _write(
 
 @intrinsic
 def _transpose_by_lanes(typing_context, x, n_features, pitch, shift, rows, n_rows, tile):
-    name = f"transpose_rows_{x.dtype}"
+    name = f"transpose_rows_{x.dtype}_{tile.dtype}"
     generate = written_once(name, _write)
     return types.void(x, n_features, pitch, shift, rows, n_rows, tile), generate
 
 
 @intrinsic
 def _transpose_few_by_lanes(typing_context, x, n_features, pitch, shift, rows, n_rows, tile):
-    name = f"transpose_few_{x.dtype}"
+    name = f"transpose_few_{x.dtype}_{tile.dtype}"
     generate = written_once(name, _write_narrow)
     return types.void(x, n_features, pitch, shift, rows, n_rows, tile), generate
 
@@ -131,7 +131,7 @@ def _transpose_rows(x, shift, rows, tile):
     shift : ndarray of float64, shape (D,)
     rows : ndarray of int64, shape (n,)
         n is a multiple of eight.
-    tile : ndarray of float64, shape (>= D * n,)
+    tile : ndarray of float64 or float32, shape (>= D * n,)
         Overwritten: feature j of row t becomes element j * n + t.
     """
     pitch = x.strides[0] // x.itemsize

@@ -15,13 +15,13 @@ from numba.np.arrayobj import populate_array
 
 from pymc_dpsplit.kernels.jit import compiled_form_of
 
-_ITEM = 8
+_ITEMS = (4, 8)
 
 
 def _shaped(context: Any, builder: Any, kind: Any, data: Any, shape: list[Any]) -> Any:
-    """Return a C-contiguous array struct of 8-byte elements at `data`, without ownership."""
+    """Return a C-contiguous array struct at `data`, without ownership."""
     view = context.make_array(kind)(context, builder)
-    item = context.get_constant(types.intp, _ITEM)
+    item = context.get_constant(types.intp, kind.dtype.bitwidth // 8)
     strides = [builder.mul(size, item) for size in shape[1:]] + [item]
     meminfo = cgutils.get_null_value(ir.IntType(8).as_pointer())
     populate_array(view, data, shape, strides, item, meminfo)
@@ -29,12 +29,12 @@ def _shaped(context: Any, builder: Any, kind: Any, data: Any, shape: list[Any]) 
 
 
 def _require(is_contiguous: bool, n_bytes: int) -> None:
-    if not is_contiguous or n_bytes != _ITEM:
-        raise TypeError("views are made of C-contiguous arrays of 8-byte elements")
+    if not is_contiguous or n_bytes not in _ITEMS:
+        raise TypeError("views are made of C-contiguous arrays of 4- or 8-byte elements")
 
 
 def _require_contiguous(kind: Any) -> None:
-    """Raise TypeError unless a numba array type is C-contiguous with 8-byte elements."""
+    """Raise TypeError unless a numba array type is C-contiguous with 4- or 8-byte elements."""
     _require(kind.layout == "C", kind.dtype.bitwidth // 8)
 
 
@@ -50,7 +50,7 @@ def row_of(typing_context, matrix, k):
     Parameters
     ----------
     matrix : ndarray, shape (K, n)
-        C-contiguous with 8-byte elements.
+        C-contiguous with 4- or 8-byte elements.
     k : int
 
     Returns
@@ -83,7 +83,7 @@ def part_of(typing_context, vector, start, size):
     Parameters
     ----------
     vector : ndarray, shape (n,)
-        C-contiguous with 8-byte elements.
+        C-contiguous with 4- or 8-byte elements.
     start, size : int
 
     Returns
@@ -148,7 +148,7 @@ def square_of(typing_context, vector, start, n):
     Parameters
     ----------
     vector : ndarray
-        C-contiguous with 8-byte elements.
+        C-contiguous with 4- or 8-byte elements.
     start : int
         Index of the first element.
     n : int

@@ -27,6 +27,8 @@ from pymc_dpsplit.kernels.mass import (
     accumulate_plainly,
     count_below,
     count_below_plainly,
+    count_between,
+    count_between_plainly,
 )
 from pymc_dpsplit.kernels.normal_wishart import draw_whitening, fill_moments
 from pymc_dpsplit.kernels.outer import padded, sum_outer, sum_outer_plainly
@@ -84,6 +86,41 @@ def test_cumulative_masses_match_numpy(
     np.testing.assert_array_equal(log_mass[n_rows], given[n_rows])
 
 
+@pytest.mark.parametrize("n_rows", [1, 2, 7, 60])
+@pytest.mark.parametrize("sum_up", [accumulate, accumulate_plainly], ids=["lanes", "plain"])
+def test_cumulative_masses_of_float32_are_close(
+    sum_up: Callable[..., None], n_rows: int, rng: np.random.Generator
+) -> None:
+    log_mass = (masses(rng, n_rows) / 50.0).astype(np.float32)
+    given = log_mass[:n_rows].astype(np.float64)
+    highest, total = np.empty(TILE, np.float32), np.empty(TILE, np.float32)
+    sum_up(log_mass, n_rows, highest, total)
+    np.testing.assert_array_equal(highest, given.max(0))
+    expected = np.exp(given - highest).cumsum(0)
+    np.testing.assert_array_equal(total, log_mass[n_rows - 1])
+    # Powers, which are largest where d exp(-d) is, and sums are rounded.
+    error = (3.0 * n_rows + 4.0) * 2.0**-24
+    assert np.all(np.abs(log_mass[:n_rows] - expected) <= error * expected[-1])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n_rows", [0, 1, 6])
+@pytest.mark.parametrize("count", [count_between, count_between_plainly], ids=["lanes", "plain"])
+def test_count_between_matches_numpy(
+    count: Callable[..., None], n_rows: int, dtype: type, rng: np.random.Generator
+) -> None:
+    cumulative = rng.random((n_rows + 1, TILE)).cumsum(0).astype(dtype)
+    lower = (rng.random(TILE) * cumulative[-1]).astype(dtype)
+    lower[0] = cumulative[0, 0]
+    upper = lower + dtype(0.1)
+    lower[1], upper[1] = 0.5 * cumulative[0, 1], cumulative[0, 1]
+    found = np.empty(TILE, np.int64 if dtype is np.float64 else np.int32)
+    count(cumulative, n_rows, lower, upper, found)
+    below, not_above = ((cumulative[:n_rows] <= end).sum(0) for end in (lower, upper))
+    np.testing.assert_array_equal(found, np.where(below == not_above, below, -1))
+    assert n_rows == 0 or (np.any(found == -1) and np.any(found >= 0))
+
+
 @pytest.mark.parametrize("n_rows", [0, 1, 6])
 @pytest.mark.parametrize("count", [count_below, count_below_plainly], ids=["lanes", "plain"])
 def test_count_below_matches_numpy(
@@ -127,6 +164,24 @@ def test_independent_densities_match_numpy_and_their_twin(n: int, rng: np.random
     squares = ((tile - mu[:, None]) * precision[:, None]) ** 2
     np.testing.assert_allclose(out, -0.3 - 0.5 * squares.sum(0), rtol=1e-13)
     np.testing.assert_allclose(out, twin, rtol=1e-14)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_densities_of_float32_are_close(n: int, rng: np.random.Generator) -> None:
+    tile = rng.standard_normal((n, TILE)).astype(np.float32)
+    whitening, centre = (rng.standard_normal(s).astype(np.float32) for s in ((n, n), n))
+    work, constant = np.empty(4 * TILE, np.float32), np.float32(0.7)
+    precision = np.exp(centre)
+    full = ((np.tril(whitening) @ tile - centre[:, None]).astype(np.float64) ** 2).sum(0)
+    diagonal = (((tile - centre[:, None]) * precision[:, None]).astype(np.float64) ** 2).sum(0)
+    for fill in (fill_log_normal, fill_log_normal_plainly):
+        out = np.empty(TILE, np.float32)
+        fill(tile.ravel(), whitening, centre, constant, out, work)
+        np.testing.assert_allclose(out, 0.7 - 0.5 * full, rtol=1e-4, atol=1e-5)
+    for fill in (fill_log_independent, fill_log_independent_plainly):
+        out = np.empty(TILE, np.float32)
+        fill(tile.ravel(), centre, precision, constant, out)
+        np.testing.assert_allclose(out, 0.7 - 0.5 * diagonal, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("n_rows", [0, 1, 5])
@@ -207,8 +262,9 @@ def views_of(matrix, vector):
     return part_of(vector, 2, 3).shape[0]
 
 
-def test_views_reach_the_elements_they_name() -> None:
-    matrix, vector = np.zeros((3, 4)), np.zeros(9)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_views_reach_the_elements_they_name(dtype: type) -> None:
+    matrix, vector = np.zeros((3, 4), dtype), np.zeros(9, dtype)
     assert views_of(matrix, vector) == 3
     assert matrix[1, 0] == matrix.sum() == 10.0
     assert vector.tolist() == [0.0, 0.0, 0.0, 20.0, 0.0, 0.0, 30.0, 0.0, 0.0]
@@ -226,7 +282,7 @@ def test_views_of_what_they_would_misread_are_refused() -> None:
     with pytest.raises(TypeError, match="contiguous"):
         views_of(np.zeros((4, 3)).T, np.zeros(9))
     with pytest.raises(TypeError, match="contiguous"):
-        views_of(np.zeros((3, 4), np.float32), np.zeros(9))
+        views_of(np.zeros((3, 4), np.float16), np.zeros(9))
 
 
 @pytest.mark.parametrize("n", [1, 2, 4, 5, 9, 33])

@@ -306,20 +306,27 @@ def test_highest_matches_numpy(
     np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    ("dtype", "of_tile"),
+    [(np.float64, np.float64), (np.float32, np.float64), (np.float64, np.float32)],
+)
 @pytest.mark.parametrize("n_features", [1, 2, 3, 4, 5, 7, 8, 9, 16, 33])
 @pytest.mark.parametrize(
     "transpose", [transpose_rows, transpose_rows_plainly], ids=["lanes", "plain"]
 )
 def test_transposed_rows_are_those_of_numpy(
-    transpose: Callable[..., None], n_features: int, dtype: type, rng: np.random.Generator
+    transpose: Callable[..., None],
+    n_features: int,
+    dtype: type,
+    of_tile: type,
+    rng: np.random.Generator,
 ) -> None:
     # Adjacent columns of a wider matrix, so that the last row ends where the memory does.
     x = rng.standard_normal((100, n_features + 2)).astype(dtype)[:, 2:]
     x.flags.writeable = False
     shift, rows = rng.standard_normal(n_features), rng.integers(100, size=TILE)
     rows[-1] = 99
-    tile = np.full((n_features + 1) * TILE, np.nan)
+    tile = np.full((n_features + 1) * TILE, np.nan, of_tile)
     transpose(x, shift, rows, tile)
-    np.testing.assert_array_equal(tile[:-TILE], (x[rows] - shift).T.ravel())
+    np.testing.assert_array_equal(tile[:-TILE], (x[rows] - shift).T.ravel().astype(of_tile))
     assert np.all(np.isnan(tile[-TILE:]))

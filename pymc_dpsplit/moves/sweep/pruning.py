@@ -21,21 +21,20 @@ from pymc_dpsplit.components.base import (
     tile_size,
 )
 from pymc_dpsplit.kernels.jit import jitted, jitted_inlined
-from pymc_dpsplit.kernels.mass import accumulate, count_below
+from pymc_dpsplit.kernels.mass import accumulate
 from pymc_dpsplit.kernels.rows import first_column_sum
 from pymc_dpsplit.kernels.tiles import TILE, fill_members, new_rows, new_scratch, new_tile
 from pymc_dpsplit.kernels.views import part_of, row_of
 from pymc_dpsplit.moves.sweep.group_factors import add_group_factors, find_groups, new_groups
 from pymc_dpsplit.moves.sweep.tile_labels import (
-    choose_again,
-    fill_active,
+    choose_certainly,
     fill_mass,
     fill_own,
     fill_slices,
-    fill_targets,
     first_in_reach,
     group_by_label,
 )
+from pymc_dpsplit.moves.sweep.undecided import decide, new_room_to_decide
 
 # An atom is dropped below this mass, relative to that of the present cluster.
 SMALL = 2.0**-20
@@ -45,7 +44,7 @@ _CHUNK = 8192
 # share of the unpruned work above which pruning does not pay; measured, see
 # docs/decisions/0016-pruning.md.
 _OVERHEAD = 3.0
-_WORTH = 0.75
+_WORTH = 0.6
 
 
 class Pruning(NamedTuple):
@@ -113,7 +112,6 @@ class Room(NamedTuple):
 
     rows: np.ndarray
     chosen: np.ndarray
-    others: np.ndarray
     active: np.ndarray
     position: np.ndarray
     own: np.ndarray
@@ -134,7 +132,6 @@ def _new_room(prior, n_atoms, n_members):
     return Room(
         new_rows(),
         new_rows(),
-        new_rows(),
         np.empty(n_atoms, np.int64),
         np.empty(n_atoms, np.int64),
         new_rows(),
@@ -144,7 +141,7 @@ def _new_room(prior, n_atoms, n_members):
         new_scratch(1),
         new_scratch(1),
         np.empty(n_atoms + 3),
-        new_scratch(6),
+        new_scratch(8),
         np.empty(n_members, np.int64),
         np.empty(n_members, np.int64),
         np.empty(n_atoms + 1, np.int64),
@@ -206,24 +203,15 @@ def _fill_kept(
 
 
 @jitted_inlined
-def _choose_certainly(log_mass, n_kept, slack, rows, label_key, own, chosen, others, scratch):
+def _choose_of_kept(log_mass, n_kept, slack, rows, label_key, own, chosen, scratch):
     """Like `choose_again`, but mark with -1 the draws that the pruning error could change."""
     highest, total = part_of(scratch, 0, TILE), part_of(scratch, TILE, TILE)
-    lower, upper = part_of(scratch, 2 * TILE, TILE), part_of(scratch, 3 * TILE, TILE)
     accumulate(log_mass, n_kept, highest, total)
+    # The largest masses are not needed again.
     for t in range(TILE):
-        lower[t] = slack * total[t]
-        upper[t] = total[t]
-    ends = part_of(scratch, 4 * TILE, 2 * TILE)
-    fill_targets(log_mass, own, rows, label_key, upper, highest, ends)
-    for t in range(TILE):
-        lower[t], upper[t] = upper[t] - lower[t], upper[t] + lower[t]
-    count_below(log_mass, n_kept, lower, chosen)
-    count_below(log_mass, n_kept, upper, others)
-    for t in range(TILE):
-        # Near 0 and the total the pruning error could wrap the point around.
-        is_inside = lower[t] > 0.0 and upper[t] < total[t]
-        chosen[t] = chosen[t] if is_inside and chosen[t] == others[t] else -1
+        highest[t] = slack * total[t]
+    ends, room = part_of(scratch, 2 * TILE, 2 * TILE), part_of(scratch, 4 * TILE, 4 * TILE)
+    choose_certainly(log_mass, n_kept, total, highest, rows, label_key, own, chosen, ends, room)
 
 
 @jitted
@@ -259,7 +247,7 @@ def _assign_group(
         # One more than the number dropped, for rounding of the sums.
         slack = (n_dropped + 1) * pruning.slack
         fill_own(room.rows, labels, room.active, n_kept, room.position, room.own)
-        _choose_certainly(
+        _choose_of_kept(
             room.log_mass,
             n_kept,
             slack,
@@ -267,7 +255,6 @@ def _assign_group(
             label_key,
             room.own,
             room.chosen,
-            room.others,
             room.scratch,
         )
         n_decided, n_undecided = _keep_decided(
@@ -295,33 +282,6 @@ def _keep_decided(labels, rows, n_rows, chosen, active, decided, n_decided, unde
             undecided[n_undecided] = rows[t]
             n_undecided += 1
     return n_decided, n_undecided
-
-
-@jitted
-def _redo(prior, data, labels, redone, params, reach, slice_key, label_key, room):
-    """Redraw the labels of the observations `redone` with all atoms."""
-    rows, chosen, active = room.rows, room.chosen, room.active
-    for first in range(0, redone.shape[0], TILE):
-        fill_members(rows, redone, first)
-        load_tile(prior, data, rows, room.tile)
-        lowest = fill_slices(rows, labels, reach.slice_bounds, slice_key, room.slices)
-        find_groups(reach.factors, rows, room.groups)
-        n_active = fill_active(
-            prior,
-            room.tile,
-            params,
-            reach,
-            room.slices,
-            lowest,
-            room.groups,
-            active,
-            room.log_mass,
-            room.scratch,
-        )
-        fill_own(rows, labels, active, n_active, room.position, room.own)
-        choose_again(room.log_mass, n_active, rows, label_key, room.own, chosen, room.scratch)
-        for t in range(min(TILE, redone.shape[0] - first)):
-            labels[rows[t]] = active[chosen[t]]
 
 
 @jitted
@@ -357,7 +317,7 @@ def assign_pruned(
         Number of observations redrawn with all atoms.
     """
     n_atoms, size = reach.slice_bounds.shape[0], min(_CHUNK, stop - start)
-    room = _new_room(prior, n_atoms, size)
+    room, again = _new_room(prior, n_atoms, size), new_room_to_decide(prior, data, n_atoms)
     present, ends = np.empty(size, np.int64), np.empty(n_atoms + 1, np.int64)
     n_redone = 0
     for chunk in range(start, stop, _CHUNK):
@@ -382,7 +342,7 @@ def assign_pruned(
                 )
                 _add(prior, data, labels, group[:n_decided], room, stats)
         undecided = room.undecided[:n_undecided]
-        _redo(prior, data, labels, undecided, params, reach, slice_key, label_key, room)
+        decide(prior, data, labels, undecided, params, reach, slice_key, label_key, again)
         _add(prior, data, labels, undecided, room, stats)
         n_redone += n_undecided
     return n_redone

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_dpsplit.components.base import fill_log_density
-from pymc_dpsplit.kernels.jit import jitted_copied
-from pymc_dpsplit.kernels.mass import accumulate, count_below
+from pymc_dpsplit.kernels.jit import jitted_copied, jitted_inlined
+from pymc_dpsplit.kernels.mass import accumulate, count_below, count_between
 from pymc_dpsplit.kernels.random import hash_uniform
 from pymc_dpsplit.kernels.tiles import TILE
 from pymc_dpsplit.kernels.views import part_of, row_of
@@ -66,7 +66,7 @@ def fill_slices(rows, labels, slice_bounds, slice_key, slices):
     for t in range(TILE):
         slices[t] = hash_uniform(slice_key, rows[t])
     for t in range(TILE):
-        slices[t] *= slice_bounds[labels[rows[t]]]
+        slices[t] *= slice_bounds[np.uint64(labels[np.uint64(rows[t])])]
     return smallest(slices)
 
 
@@ -220,7 +220,7 @@ def fill_own(rows, labels, active, n_active, position, own):
     for a in range(n_active):
         position[active[a]] = a
     for t in range(TILE):
-        own[t] = position[labels[rows[t]]]
+        own[t] = position[np.uint64(labels[np.uint64(rows[t])])]
 
 
 @jitted_copied
@@ -249,8 +249,8 @@ def fill_targets(cumulative, own, rows, label_key, target, uniforms, ends):
     for t in range(TILE):
         uniforms[t] = hash_uniform(label_key, rows[t])
     for t in range(TILE):
-        high[t] = cumulative[own[t], t]
-        low[t] = cumulative[max(own[t] - 1, 0), t]
+        high[t] = cumulative[np.uint64(own[t]), t]
+        low[t] = cumulative[np.uint64(max(own[t] - 1, 0)), t]
     for t in range(TILE):
         low[t] = low[t] if own[t] > 0 else 0.0
     for t in range(TILE):
@@ -283,6 +283,44 @@ def choose_again(log_mass, n_active, rows, label_key, own, chosen, scratch):
     # The largest masses are not needed again, so that their room may hold the uniforms.
     fill_targets(log_mass, own, rows, label_key, target, highest, ends)
     count_below(log_mass, n_active - 1, target, chosen)
+
+
+@jitted_inlined
+def choose_certainly(cumulative, n_rows, total, slack, rows, label_key, own, chosen, ends, scratch):
+    """Like `choose_again`, but mark with -1 the draws that errors of the masses could change.
+
+    Parameters
+    ----------
+    cumulative : ndarray of float64 or float32, shape (>= n_rows, TILE)
+        Cumulative masses, see `accumulate`.
+    n_rows : int
+    total, slack : ndarrays of the same type, shape (TILE,)
+        The last of these masses, and how far the point of (2.8) must be from each of them, from 0
+        and from the total.
+    rows : ndarray of int64, shape (TILE,)
+    label_key : uint64
+    own : ndarray of int64, shape (TILE,)
+        See `fill_own`.
+    chosen : ndarray of int64, or int32 for float32, shape (TILE,)
+        Overwritten by a row of `cumulative` for each observation, or -1.
+    ends : ndarray of the type of the masses, shape (>= 2 * TILE,)
+        Scratch.
+    scratch : ndarray of float64, shape (>= 4 * TILE,)
+    """
+    lower, upper = part_of(ends, 0, TILE), part_of(ends, TILE, TILE)
+    target, uniforms = part_of(scratch, 0, TILE), part_of(scratch, TILE, TILE)
+    for t in range(TILE):
+        target[t] = total[t]
+    fill_targets(
+        cumulative, own, rows, label_key, target, uniforms, part_of(scratch, 2 * TILE, 2 * TILE)
+    )
+    for t in range(TILE):
+        lower[t], upper[t] = target[t] - slack[t], target[t] + slack[t]
+    count_between(cumulative, n_rows, lower, upper, chosen)
+    for t in range(TILE):
+        # Near 0 and the total an error could wrap the point around.
+        is_inside = lower[t] > 0.0 and upper[t] < total[t]
+        chosen[t] = chosen[t] if is_inside else -1
 
 
 @jitted_copied
