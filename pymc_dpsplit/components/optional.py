@@ -57,7 +57,7 @@ def fill_by_table(prior, data, start, stop, table, out):
 
 @optional_operation
 def rounding_in_single(prior, params):
-    """Bound the errors of log densities that are computed in float32; None, the default, if none is.
+    """Bound errors of log densities in float32, or return None, the default, if none is known.
 
     A family with a bound accepts tiles, parameters and log densities of float32 in `load_tile` and
     `fill_log_density`.  Its log density is a constant less half of a sum of squares |y|^2, and its

@@ -15,7 +15,7 @@ import numpy as np
 
 from pymc_dpsplit.components.base import stats_size
 from pymc_dpsplit.components.nonconjugate.compiled_prior import keep_parameters
-from pymc_dpsplit.components.optional import find_table, rounding_in_single
+from pymc_dpsplit.components.optional import find_table
 from pymc_dpsplit.kernels.jit import jitted
 from pymc_dpsplit.kernels.random import draw_key, hash_uniform
 from pymc_dpsplit.kernels.sharing import take_next
@@ -32,6 +32,7 @@ from pymc_dpsplit.moves.partition_law import slice_floor
 from pymc_dpsplit.moves.sweep.by_table import assign_by_table, gather_shares, new_stats
 from pymc_dpsplit.moves.sweep.density import add_log_factors
 from pymc_dpsplit.moves.sweep.pruning import assign_pruned, plan_pruning
+from pymc_dpsplit.moves.sweep.rounding import round_atoms
 from pymc_dpsplit.moves.sweep.single_precision import assign_in_single
 from pymc_dpsplit.moves.sweep.tile_labels import Reach, smallest
 from pymc_dpsplit.moves.sweep.unpruned import assign_unpruned
@@ -200,17 +201,15 @@ def complete_atoms(target, rng, log_weights, log_rest, params, lowest):
 
 
 @jitted
-def _assign_by_all(prior, data, labels, start, stop, params, reach, slice_key, label_key, stats):
-    """Redraw the labels of a strip with all atoms, in float32 if the family allows it."""
-    rounding = rounding_in_single(prior, params)
-    if rounding is None or reach.factors is not None:
-        assign_unpruned(
-            prior, data, labels, start, stop, params, reach, slice_key, label_key, stats
-        )
+def _assign_by_all(
+    prior, data, labels, start, stop, params, rounded, reach, slice_key, label_key, stats
+):
+    """Redraw the labels of a strip with all atoms, in float32 if these have been rounded."""
+    keys = slice_key, label_key
+    if rounded is None:
+        assign_unpruned(prior, data, labels, start, stop, params, reach, *keys, stats)
     else:
-        assign_in_single(
-            prior, data, labels, start, stop, params, rounding, reach, slice_key, label_key, stats
-        )
+        assign_in_single(prior, data, labels, start, stop, params, rounded, reach, *keys, stats)
 
 
 @jitted
@@ -218,12 +217,12 @@ def _assign_either(
     prior, data, labels, start, stop, params, reach, pruning, slice_key, label_key, stats
 ):
     """Redraw the labels of a strip, with pruning if it pays, otherwise with all atoms."""
+    keys = slice_key, label_key
     if pruning is None or pruning.bounds.shape[0] == 0:
-        _assign_by_all(prior, data, labels, start, stop, params, reach, slice_key, label_key, stats)
+        rounded = round_atoms(prior, params, reach.factors)
+        _assign_by_all(prior, data, labels, start, stop, params, rounded, reach, *keys, stats)
     else:
-        assign_pruned(
-            prior, data, labels, start, stop, params, reach, pruning, slice_key, label_key, stats
-        )
+        assign_pruned(prior, data, labels, start, stop, params, reach, pruning, *keys, stats)
 
 
 @jitted

@@ -21,7 +21,6 @@ from pymc_dpsplit.components.base import (
     tile_size,
 )
 from pymc_dpsplit.kernels.jit import jitted, jitted_inlined
-from pymc_dpsplit.kernels.mass import accumulate
 from pymc_dpsplit.kernels.rows import first_column_sum
 from pymc_dpsplit.kernels.tiles import TILE, fill_members, new_rows, new_scratch, new_tile
 from pymc_dpsplit.kernels.views import part_of, row_of
@@ -121,6 +120,7 @@ class Room(NamedTuple):
     slices: np.ndarray
     reference: np.ndarray
     excess: np.ndarray
+    sums: np.ndarray
     scratch: np.ndarray
     undecided: np.ndarray
     members: np.ndarray
@@ -141,7 +141,8 @@ def _new_room(prior, n_atoms, n_members):
         new_scratch(1),
         new_scratch(1),
         np.empty(n_atoms + 3),
-        new_scratch(8),
+        new_scratch(4),
+        new_scratch(4),
         np.empty(n_members, np.int64),
         np.empty(n_members, np.int64),
         np.empty(n_atoms + 1, np.int64),
@@ -202,18 +203,6 @@ def _fill_kept(
     return n_kept, n_dropped
 
 
-@jitted_inlined
-def _choose_of_kept(log_mass, n_kept, slack, rows, label_key, own, chosen, scratch):
-    """Like `choose_again`, but mark with -1 the draws that the pruning error could change."""
-    highest, total = part_of(scratch, 0, TILE), part_of(scratch, TILE, TILE)
-    accumulate(log_mass, n_kept, highest, total)
-    # The largest masses are not needed again.
-    for t in range(TILE):
-        highest[t] = slack * total[t]
-    ends, room = part_of(scratch, 2 * TILE, 2 * TILE), part_of(scratch, 4 * TILE, 4 * TILE)
-    choose_certainly(log_mass, n_kept, total, highest, rows, label_key, own, chosen, ends, room)
-
-
 @jitted
 def _assign_group(
     prior, data, labels, own, group, params, reach, pruning, slice_key, label_key, room, n_undecided
@@ -247,14 +236,16 @@ def _assign_group(
         # One more than the number dropped, for rounding of the sums.
         slack = (n_dropped + 1) * pruning.slack
         fill_own(room.rows, labels, room.active, n_kept, room.position, room.own)
-        _choose_of_kept(
+        choose_certainly(
             room.log_mass,
             n_kept,
             slack,
+            0.0,
             room.rows,
             label_key,
             room.own,
             room.chosen,
+            room.sums,
             room.scratch,
         )
         n_decided, n_undecided = _keep_decided(

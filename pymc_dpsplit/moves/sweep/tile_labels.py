@@ -286,37 +286,40 @@ def choose_again(log_mass, n_active, rows, label_key, own, chosen, scratch):
 
 
 @jitted_inlined
-def choose_certainly(cumulative, n_rows, total, slack, rows, label_key, own, chosen, ends, scratch):
+def choose_certainly(log_mass, n_rows, at_zero, slope, rows, label_key, own, chosen, sums, scratch):
     """Like `choose_again`, but mark with -1 the draws that errors of the masses could change.
 
     Parameters
     ----------
-    cumulative : ndarray of float64 or float32, shape (>= n_rows, TILE)
-        Cumulative masses, see `accumulate`.
+    log_mass : ndarray of float64 or float32, shape (>= n_rows, TILE)
+        Unnormalised log probabilities; overwritten.
     n_rows : int
-    total, slack : ndarrays of the same type, shape (TILE,)
-        The last of these masses, and how far the point of (2.8) must be from each of them, from 0
-        and from the total.
+    at_zero, slope : float
+        Where the largest log mass is m, the point of eq. (2.8) must differ from 0, from each
+        cumulative mass and from their total by more than ``at_zero - slope * m`` of the total.
     rows : ndarray of int64, shape (TILE,)
     label_key : uint64
     own : ndarray of int64, shape (TILE,)
         See `fill_own`.
     chosen : ndarray of int64, or int32 for float32, shape (TILE,)
-        Overwritten by a row of `cumulative` for each observation, or -1.
-    ends : ndarray of the type of the masses, shape (>= 2 * TILE,)
+        Overwritten by a row of `log_mass` for each observation, or -1.
+    sums : ndarray of the type of the masses, shape (>= 4 * TILE,)
         Scratch.
     scratch : ndarray of float64, shape (>= 4 * TILE,)
     """
-    lower, upper = part_of(ends, 0, TILE), part_of(ends, TILE, TILE)
+    highest, total = part_of(sums, 0, TILE), part_of(sums, TILE, TILE)
+    lower, upper = part_of(sums, 2 * TILE, TILE), part_of(sums, 3 * TILE, TILE)
     target, uniforms = part_of(scratch, 0, TILE), part_of(scratch, TILE, TILE)
+    ends = part_of(scratch, 2 * TILE, 2 * TILE)
+    accumulate(log_mass, n_rows, highest, total)
     for t in range(TILE):
         target[t] = total[t]
-    fill_targets(
-        cumulative, own, rows, label_key, target, uniforms, part_of(scratch, 2 * TILE, 2 * TILE)
-    )
+    fill_targets(log_mass, own, rows, label_key, target, uniforms, ends)
+    at_zero, slope = sums.dtype.type(at_zero), sums.dtype.type(slope)
     for t in range(TILE):
-        lower[t], upper[t] = target[t] - slack[t], target[t] + slack[t]
-    count_between(cumulative, n_rows, lower, upper, chosen)
+        slack = (at_zero - slope * highest[t]) * total[t]
+        lower[t], upper[t] = target[t] - slack, target[t] + slack
+    count_between(log_mass, n_rows, lower, upper, chosen)
     for t in range(TILE):
         # Near 0 and the total an error could wrap the point around.
         is_inside = lower[t] > 0.0 and upper[t] < total[t]
