@@ -1,7 +1,7 @@
 """Families whose densities a sweep may compute in float32, and by how much these may be wrong.
 
 All are normal, with log densities of a constant less half of |y|^2.  Numbers are rounded to float32
-before anything is computed; docs/method.md, eq. (2.10).
+before anything is computed; docs/method.md, eq. (2.9).
 """
 
 import math

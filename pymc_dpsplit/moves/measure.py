@@ -153,7 +153,7 @@ def atoms_to_follow(stats, atoms):
 
     A cluster follows the atom whose cluster had the same statistics, provided that no other cluster
     has them now or had them then.  The choice is a function of the two partitions, as the lemma
-    before docs/method.md, eq. (2.9), requires.  It does not use the numbers of clusters, which
+    before docs/method.md, eq. (2.10), requires.  It does not use the numbers of clusters, which
     depend on the measure.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Atoms rounded to float32, and a bound on the errors of masses computed from them, eq. (2.10)."""
+"""Atoms rounded to float32, and a bound on the errors of masses computed from them, eq. (2.9)."""
 
 import math
 from typing import NamedTuple
@@ -72,7 +72,7 @@ def _rounded(rounding, params):
 
 @jitted_copied
 def slack_of(per_norm, constant, tile, n_features, n_atoms):
-    """Bound errors of the point that selects a label relative to the total mass, by eq. (2.10).
+    """Bound errors of the point that selects a label relative to the total mass, by eq. (2.9).
 
     Parameters
     ----------

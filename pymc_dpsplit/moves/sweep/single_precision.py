@@ -1,7 +1,7 @@
 """Sweep that computes masses in float32 and draws the labels of float64, bit for bit.
 
 Vectors of float32 hold twice as many numbers.  The rounding errors are bounded for each
-observation, eq. (2.10).  Where the point that selects a label is nearer to the end of an interval
+observation, eq. (2.9).  Where the point that selects a label is nearer to the end of an interval
 than this bound allows, the label is drawn from masses of float64.
 """
 
