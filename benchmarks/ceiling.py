@@ -27,12 +27,12 @@ class Ceiling(NamedTuple):
 
 
 def measure_ceiling() -> Ceiling:
-    """Medians on this thread; linear algebra must have been limited to one thread."""
+    """Medians on this thread, in float32; linear algebra must have been limited to one thread."""
     rng = np.random.default_rng(0)
-    left, right = rng.standard_normal((2, _ORDER, _ORDER))
+    left, right = rng.standard_normal((2, _ORDER, _ORDER)).astype(np.float32)
     out = np.empty_like(left)
     product = median_seconds(lambda: np.matmul(left, right, out=out))
-    fresh = -20.0 * rng.random((_N_ROWS, TILE))
+    fresh = (-20.0 * rng.random((_N_ROWS, TILE))).astype(np.float32)
     values = fresh.copy()
 
     def many(then: Callable[[np.ndarray], None] | None) -> None:

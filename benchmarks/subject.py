@@ -133,4 +133,5 @@ def with_moved_strength(chain: Chain, prior: StrengthPrior) -> None:
 
 def exponentials(log_mass: np.ndarray) -> None:
     """The package's own exponential of (A, TILE) numbers with its maxima and running sums."""
-    accumulate(log_mass, len(log_mass), np.empty(TILE), np.empty(TILE))
+    kind = log_mass.dtype
+    accumulate(log_mass, len(log_mass), np.empty(TILE, kind), np.empty(TILE, kind))

@@ -1,7 +1,7 @@
 """One label sweep against one `GaussianMixture` iteration of scikit-learn.
 
 Also what pruning gains or costs, against our own sweep with all atoms.
-Same data, one thread, one process, float64, CPU time, medians.  Our sweep includes all its
+Same data of float64, one thread, one process, CPU time, medians.  Our sweep includes all its
 preparation: weights, parameters, sticks, labels and sufficient statistics.  An iteration of
 scikit-learn is (fit of 4 iterations - fit of 1) / 3 from given starting values, so that its
 initialisation and last E-step cancel; it is timed on fewer rows and scaled.

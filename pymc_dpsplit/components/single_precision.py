@@ -6,6 +6,8 @@ before anything is computed; docs/method.md, eq. (2.9).
 
 import math
 
+import numpy as np
+
 from pymc_dpsplit.components.base import implements
 from pymc_dpsplit.components.diag_normal import DiagNormalPrior
 from pymc_dpsplit.components.mv_normal.family import MvNormalPrior
@@ -22,14 +24,17 @@ _OF_INDEPENDENT = 5.0
 def _of_full_covariance(prior, params):
     """Bound errors of W x - c, each entry a sum of D + 1 products with W and x rounded."""
     d, scale, offset = prior.mu0.shape[0], 0.0, 0.0
+    of_column = np.empty(d)
     for k in range(params.shape[0]):
-        squares, centre = 0.0, 0.0
+        of_column[:] = 0.0
+        centre = 0.0
         for i in range(d):
             centre += params[k, 1 + i] * params[k, 1 + i]
             row = 1 + d * (1 + i)
+            # Sums that do not wait for each other.
             for j in range(i + 1):
-                squares += params[k, row + j] * params[k, row + j]
-        scale, offset = _larger(scale, squares), _larger(offset, centre)
+                of_column[j] += params[k, row + j] * params[k, row + j]
+        scale, offset = _larger(scale, of_column.sum()), _larger(offset, centre)
     return (d + 4.0) * math.sqrt(scale), (d + 4.0) * math.sqrt(offset)
 
 

@@ -56,16 +56,16 @@ def round_atoms(prior, params, factors):
 def _rounded(rounding, params):
     if rounding is None:
         return None
-    atoms, highest, largest = np.empty(params.shape, np.float32), -np.inf, 0.0
+    atoms, highest, n_large = np.empty(params.shape, np.float32), -np.inf, 0
     for k in range(params.shape[0]):
         highest = max(highest, params[k, 0])
     for k in range(params.shape[0]):
         atoms[k, 0] = params[k, 0] - highest
         for j in range(1, params.shape[1]):
             atoms[k, j] = params[k, j]
-            largest = max(largest, abs(params[k, j]))
+            n_large += not abs(params[k, j]) < _MOST
     per_norm, constant = rounding
-    if not largest < _MOST:
+    if n_large > 0:
         per_norm = np.inf
     return RoundedAtoms(atoms, per_norm, constant)
 
