@@ -72,7 +72,7 @@ def rounding_in_single(prior, params):
     -------
     per_norm, constant : float
         For an observation of norm r in its tile, y has an error of norm `per_norm * r + constant`
-        at most, under any of the atoms, in units of 2^-24.
+        at most, under any of the atoms, in units of 2^-24; inf if parameters exceed float32.
     """
 
 

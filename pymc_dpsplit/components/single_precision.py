@@ -18,6 +18,8 @@ from pymc_dpsplit.kernels.jit import jitted
 
 # Roundings of (x - mu) p: of x, mu and p, of the difference and of the product.
 _OF_INDEPENDENT = 5.0
+# Largest centre, well below the largest number of float32.
+_MOST = 1e30
 
 
 @implements(rounding_in_single, MvNormalPrior)
@@ -60,14 +62,14 @@ def _of_independent(params, n_features):
     for k in range(params.shape[0]):
         squares = 0.0
         for d in range(n_features):
-            p = params[k, 1 + n_features + d]
-            scale = _larger(scale, p)
-            squares += (params[k, 1 + d] * p) ** 2
+            mu, p = params[k, 1 + d], params[k, 1 + n_features + d]
+            scale = _larger(scale, p if abs(mu) < _MOST else np.inf)
+            squares += (mu * p) ** 2
         offset = _larger(offset, squares)
     return _OF_INDEPENDENT * scale, _OF_INDEPENDENT * math.sqrt(offset)
 
 
 @jitted
 def _larger(a, b):
-    """Return the larger number; b if it is NaN."""
+    """Return the larger number; b if one is NaN."""
     return a if a > b else b

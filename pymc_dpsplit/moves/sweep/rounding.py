@@ -13,7 +13,8 @@ from pymc_dpsplit.kernels.norms import largest_norm
 _UNIT = 2.0**-24
 # Largest bound relative to the total mass: beyond, too many labels would be drawn twice.
 _MOST_SLACK = 2.0**-5
-# Largest numbers in tiles and parameters; the smallest of float32 times these is below its unit.
+# Largest numbers in tiles, and of what multiplies them; the smallest of float32 times these is
+# below its unit.
 _MOST = 1e30
 
 
@@ -25,7 +26,7 @@ class RoundedAtoms(NamedTuple):
     params : ndarray of float32, shape (A, P)
         Their constants are less by the largest one, which leaves more digits.
     per_norm, constant : float
-        See `rounding_in_single`; inf if a parameter is too large for float32.
+        See `rounding_in_single`.
     """
 
     params: np.ndarray
@@ -56,18 +57,14 @@ def round_atoms(prior, params, factors):
 def _rounded(rounding, params):
     if rounding is None:
         return None
-    atoms, highest, n_large = np.empty(params.shape, np.float32), -np.inf, 0
+    atoms, highest = np.empty(params.shape, np.float32), -np.inf
     for k in range(params.shape[0]):
         highest = max(highest, params[k, 0])
     for k in range(params.shape[0]):
         atoms[k, 0] = params[k, 0] - highest
         for j in range(1, params.shape[1]):
             atoms[k, j] = params[k, j]
-            n_large += not abs(params[k, j]) < _MOST
-    per_norm, constant = rounding
-    if n_large > 0:
-        per_norm = np.inf
-    return RoundedAtoms(atoms, per_norm, constant)
+    return RoundedAtoms(atoms, *rounding)
 
 
 @jitted_copied
@@ -91,6 +88,6 @@ def slack_of(per_norm, constant, tile, n_features, n_atoms):
     slope = 0.25 * error + _UNIT * (n_features + 4.0)
     at_zero = 2.0 * error + 0.5 * error * error + _UNIT * (n_atoms + 3.0 * log_atoms + 4.0)
     at_zero = 4.0 * (at_zero + slope * log_atoms)
-    if not (at_zero < _MOST_SLACK and norm < _MOST):
+    if not (at_zero < _MOST_SLACK and norm < _MOST and per_norm < _MOST):
         at_zero = np.inf
     return at_zero, 4.0 * slope
