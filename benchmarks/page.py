@@ -19,11 +19,11 @@ Place = tuple[dict[str, str], dict[str, str]]
 
 _OPENING = """# Performance
 
-Written by `make benchmarks` from what it measured; not edited by hand. One thread, data of float64,
-CPU time and medians where nothing else is said; ratios are of times taken in one process. "Must hold"
-is what a release needs, "aim" what is wanted; "reached" says which of the two is. One subject is
-measured again by `python -m benchmarks.run NAME`, the long ones with `--long`. The machines are
-at the end.
+Written by `make benchmarks` from what it measured; not edited by hand. One thread, data of
+float64, CPU time and medians where nothing else is said; ratios are of times taken in one process.
+"Must hold" is what a release needs, "aim" what is wanted; "reached" says which of the two is. One
+subject is measured again by `python -m benchmarks.run NAME`, the long ones with `--long`. The
+machines are at the end.
 """
 
 
