@@ -201,28 +201,20 @@ def complete_atoms(target, rng, log_weights, log_rest, params, lowest):
 
 
 @jitted
-def _assign_by_all(
-    prior, data, labels, start, stop, params, rounded, reach, slice_key, label_key, stats
+def _assign_strip(
+    prior, data, labels, start, stop, params, rounded, reach, pruning, slice_key, label_key, stats
 ):
-    """Redraw the labels of a strip with all atoms, in float32 if these have been rounded."""
+    """Redraw the labels of a strip, with pruning if it pays, otherwise with all atoms.
+
+    All atoms are evaluated in float32 if they have been rounded.
+    """
     keys = slice_key, label_key
-    if rounded is None:
+    if pruning is not None and pruning.bounds.shape[0] > 0:
+        assign_pruned(prior, data, labels, start, stop, params, reach, pruning, *keys, stats)
+    elif rounded is None:
         assign_unpruned(prior, data, labels, start, stop, params, reach, *keys, stats)
     else:
         assign_in_single(prior, data, labels, start, stop, params, rounded, reach, *keys, stats)
-
-
-@jitted
-def _assign_either(
-    prior, data, labels, start, stop, params, reach, pruning, slice_key, label_key, stats
-):
-    """Redraw the labels of a strip, with pruning if it pays, otherwise with all atoms."""
-    keys = slice_key, label_key
-    if pruning is None or pruning.bounds.shape[0] == 0:
-        rounded = round_atoms(prior, params, reach.factors)
-        _assign_by_all(prior, data, labels, start, stop, params, rounded, reach, *keys, stats)
-    else:
-        assign_pruned(prior, data, labels, start, stop, params, reach, pruning, *keys, stats)
 
 
 @jitted
@@ -247,18 +239,20 @@ def assign_strips(
         Overwritten by the sufficient statistics of each strip.
     counter : ndarray of int64, shape (1,)
     """
+    rounded = round_atoms(prior, params, reach.factors)
     s = take_next(counter)
     while s < strip_stats.shape[0]:
         start, stop = strip_bounds(labels.shape[0], s)
         # Zeroed here so that threads share the work, which is long if statistics are large.
         strip_stats[s] = 0.0
-        _assign_either(
+        _assign_strip(
             prior,
             data,
             labels,
             start,
             stop,
             params,
+            rounded,
             reach,
             pruning,
             slice_key,

@@ -18,13 +18,12 @@ from pymc_dpsplit.components.base import (
     fill_log_density,
     find_bounds,
     load_tile,
-    tile_size,
 )
 from pymc_dpsplit.kernels.jit import jitted, jitted_inlined
 from pymc_dpsplit.kernels.rows import first_column_sum
-from pymc_dpsplit.kernels.tiles import TILE, fill_members, new_rows, new_scratch, new_tile
+from pymc_dpsplit.kernels.tiles import TILE, fill_members, new_scratch
 from pymc_dpsplit.kernels.views import part_of, row_of
-from pymc_dpsplit.moves.sweep.group_factors import add_group_factors, find_groups, new_groups
+from pymc_dpsplit.moves.sweep.group_factors import add_group_factors, find_groups
 from pymc_dpsplit.moves.sweep.tile_labels import (
     choose_certainly,
     fill_mass,
@@ -33,7 +32,8 @@ from pymc_dpsplit.moves.sweep.tile_labels import (
     first_in_reach,
     group_by_label,
 )
-from pymc_dpsplit.moves.sweep.undecided import decide, new_room_to_decide
+from pymc_dpsplit.moves.sweep.tile_room import new_tile_room
+from pymc_dpsplit.moves.sweep.undecided import decide
 
 # An atom is dropped below this mass, relative to that of the present cluster.
 SMALL = 2.0**-20
@@ -107,42 +107,30 @@ def _plan(found, stats, n_strips):
 
 
 class Room(NamedTuple):
-    """Scratch arrays shared by the tiles of a strip; shapes as in `moves.sweep.tile_labels`."""
+    """Scratch arrays of a strip besides those of `TileRoom`.
 
-    rows: np.ndarray
-    chosen: np.ndarray
-    active: np.ndarray
-    position: np.ndarray
-    own: np.ndarray
-    groups: np.ndarray
-    tile: np.ndarray
-    log_mass: np.ndarray
-    slices: np.ndarray
+    Attributes
+    ----------
+    reference : ndarray of float64, shape (TILE,)
+        Log masses of the present cluster.
+    excess : ndarray of float64
+        See `fill_excess`.
+    undecided, members, bounds : ndarrays of int64
+        Observations that are left, and others by label, see `group_by_label`.
+    """
+
     reference: np.ndarray
     excess: np.ndarray
-    sums: np.ndarray
-    scratch: np.ndarray
     undecided: np.ndarray
     members: np.ndarray
     bounds: np.ndarray
 
 
 @jitted
-def _new_room(prior, n_atoms, n_members):
+def _new_room(n_atoms, n_members):
     return Room(
-        new_rows(),
-        new_rows(),
-        np.empty(n_atoms, np.int64),
-        np.empty(n_atoms, np.int64),
-        new_rows(),
-        new_groups(),
-        new_tile(tile_size(prior)),
-        new_scratch(n_atoms).reshape(n_atoms, TILE),
-        new_scratch(1),
         new_scratch(1),
         np.empty(n_atoms + 3),
-        new_scratch(4),
-        new_scratch(4),
         np.empty(n_members, np.int64),
         np.empty(n_members, np.int64),
         np.empty(n_atoms + 1, np.int64),
@@ -150,25 +138,12 @@ def _new_room(prior, n_atoms, n_members):
 
 
 @jitted_inlined
-def _fill_kept(
-    prior,
-    tile,
-    own,
-    params,
-    reach,
-    slices,
-    lowest,
-    groups,
-    pruning,
-    active,
-    log_mass,
-    reference,
-    excess,
-    scratch,
-):
+def _fill_kept(prior, own, params, reach, lowest, pruning, tiles, room):
     """Write the log masses of the atoms kept for a tile; return how many are kept and dropped."""
     log_small, slice_bounds, order = pruning.log_small, reach.slice_bounds, reach.order
-    factors = reach.factors
+    factors, groups, slices, scratch = reach.factors, tiles.groups, tiles.slices, tiles.scratch
+    active, tile, log_mass = tiles.active, tiles.tile, tiles.log_mass
+    reference, excess = room.reference, room.excess
     n_near = slice_bounds.shape[0]
     while slice_bounds[n_near - 1] <= lowest:
         n_near -= 1
@@ -205,7 +180,19 @@ def _fill_kept(
 
 @jitted
 def _assign_group(
-    prior, data, labels, own, group, params, reach, pruning, slice_key, label_key, room, n_undecided
+    prior,
+    data,
+    labels,
+    own,
+    group,
+    params,
+    reach,
+    pruning,
+    slice_key,
+    label_key,
+    tiles,
+    room,
+    n_undecided,
 ):
     """Redraw the labels of one cluster's observations; return the numbers decided and undecided.
 
@@ -213,47 +200,32 @@ def _assign_group(
     """
     n_decided = 0
     for first in range(0, group.shape[0], TILE):
-        fill_members(room.rows, group, first)
-        load_tile(prior, data, room.rows, room.tile)
-        lowest = fill_slices(room.rows, labels, reach.slice_bounds, slice_key, room.slices)
-        find_groups(reach.factors, room.rows, room.groups)
-        n_kept, n_dropped = _fill_kept(
-            prior,
-            room.tile,
-            own,
-            params,
-            reach,
-            room.slices,
-            lowest,
-            room.groups,
-            pruning,
-            room.active,
-            room.log_mass,
-            room.reference,
-            room.excess,
-            room.scratch,
-        )
+        fill_members(tiles.rows, group, first)
+        load_tile(prior, data, tiles.rows, tiles.tile)
+        lowest = fill_slices(tiles.rows, labels, reach.slice_bounds, slice_key, tiles.slices)
+        find_groups(reach.factors, tiles.rows, tiles.groups)
+        n_kept, n_dropped = _fill_kept(prior, own, params, reach, lowest, pruning, tiles, room)
         # One more than the number dropped, for rounding of the sums.
         slack = (n_dropped + 1) * pruning.slack
-        fill_own(room.rows, labels, room.active, n_kept, room.position, room.own)
+        fill_own(tiles.rows, labels, tiles.active, n_kept, tiles.position, tiles.own)
         choose_certainly(
-            room.log_mass,
+            tiles.log_mass,
             n_kept,
             slack,
             0.0,
-            room.rows,
+            tiles.rows,
             label_key,
-            room.own,
-            room.chosen,
-            room.sums,
-            room.scratch,
+            tiles.own,
+            tiles.chosen,
+            tiles.sums,
+            tiles.scratch,
         )
         n_decided, n_undecided = _keep_decided(
             labels,
-            room.rows,
+            tiles.rows,
             min(TILE, group.shape[0] - first),
-            room.chosen,
-            room.active,
+            tiles.chosen,
+            tiles.active,
             group,
             n_decided,
             room.undecided,
@@ -308,7 +280,7 @@ def assign_pruned(
         Number of observations redrawn with all atoms.
     """
     n_atoms, size = reach.slice_bounds.shape[0], min(_CHUNK, stop - start)
-    room, again = _new_room(prior, n_atoms, size), new_room_to_decide(prior, data, n_atoms)
+    tiles, room = new_tile_room(prior, data, n_atoms), _new_room(n_atoms, size)
     present, ends = np.empty(size, np.int64), np.empty(n_atoms + 1, np.int64)
     n_redone = 0
     for chunk in range(start, stop, _CHUNK):
@@ -328,12 +300,13 @@ def assign_pruned(
                     pruning,
                     slice_key,
                     label_key,
+                    tiles,
                     room,
                     n_undecided,
                 )
                 _add(prior, data, labels, group[:n_decided], room, stats)
         undecided = room.undecided[:n_undecided]
-        decide(prior, data, labels, undecided, params, reach, slice_key, label_key, again)
+        decide(prior, data, labels, undecided, params, reach, slice_key, label_key, tiles)
         _add(prior, data, labels, undecided, room, stats)
         n_redone += n_undecided
     return n_redone

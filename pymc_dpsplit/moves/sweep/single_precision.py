@@ -5,63 +5,22 @@ observation, eq. (2.9).  Where the point that selects a label is nearer to the e
 than this bound allows, the label is drawn from masses of float64.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
-from pymc_dpsplit.components.base import add_groups, add_labelled, load_tile, tile_size
+from pymc_dpsplit.components.base import load_tile, tile_size
 from pymc_dpsplit.kernels.jit import jitted
-from pymc_dpsplit.kernels.tiles import TILE, new_rows, new_scratch, new_single_scratch
-from pymc_dpsplit.moves.sweep.group_factors import new_groups
+from pymc_dpsplit.kernels.tiles import TILE
 from pymc_dpsplit.moves.sweep.rounding import slack_of
 from pymc_dpsplit.moves.sweep.tile_labels import (
     choose_certainly,
     fill_active,
     fill_own,
     fill_slices,
-    group_by_label,
 )
-from pymc_dpsplit.moves.sweep.undecided import decide, new_room_to_decide
+from pymc_dpsplit.moves.sweep.tile_room import new_single_tile_room, new_tile_room
+from pymc_dpsplit.moves.sweep.undecided import decide
+from pymc_dpsplit.moves.sweep.unpruned import CHUNK, add_by_chunks
 from pymc_dpsplit.moves.sweep.visits import BLOCK, fill_tile, fill_visits, new_visits
-
-# Observations sorted by label at a time, so that the statistics of a cluster are loaded once.
-_CHUNK = 1024
-
-
-class Room(NamedTuple):
-    """Scratch arrays of the tiles; shapes as in `moves.sweep.tile_labels`.
-
-    Those of float32 are `tile`, `log_mass` and `sums`.
-    """
-
-    rows: np.ndarray
-    chosen: np.ndarray
-    active: np.ndarray
-    position: np.ndarray
-    own: np.ndarray
-    groups: np.ndarray
-    tile: np.ndarray
-    log_mass: np.ndarray
-    sums: np.ndarray
-    slices: np.ndarray
-    scratch: np.ndarray
-
-
-@jitted
-def _new_room(prior, n_atoms):
-    return Room(
-        new_rows(),
-        np.empty(TILE, np.int32),
-        np.empty(n_atoms, np.int64),
-        np.empty(n_atoms, np.int64),
-        new_rows(),
-        new_groups(),
-        new_single_scratch(tile_size(prior)),
-        new_single_scratch(n_atoms).reshape(n_atoms, TILE),
-        new_single_scratch(4),
-        new_scratch(1),
-        new_scratch(4),
-    )
 
 
 @jitted
@@ -128,10 +87,10 @@ def assign_in_single(
         Number of observations that were drawn from masses of float64.
     """
     n_atoms, n_redone, keys = params.shape[0], 0, (slice_key, label_key)
-    room, in_double = _new_room(prior, n_atoms), new_room_to_decide(prior, data, n_atoms)
-    visits, size = new_visits(reach.by_slice), BLOCK if reach.by_slice else _CHUNK
+    room, in_double = new_single_tile_room(prior, n_atoms), new_tile_room(prior, data, n_atoms)
+    visits, size = new_visits(reach.by_slice), BLOCK if reach.by_slice else CHUNK
     order, undecided = visits.members, np.empty(size, np.int64)
-    members, bounds = np.empty(_CHUNK, np.int64), np.empty(n_atoms + 1, np.int64)
+    members, bounds = np.empty(CHUNK, np.int64), np.empty(n_atoms + 1, np.int64)
     for block in range(start, stop, size):
         block_stop = min(stop, block + size)
         if reach.by_slice:
@@ -142,9 +101,5 @@ def assign_in_single(
         left = undecided[:n_left]
         decide(prior, data, labels, left, params, reach, slice_key, label_key, in_double)
         n_redone += n_left
-        for chunk in range(block, block_stop, _CHUNK):
-            chunk_stop = min(block_stop, chunk + _CHUNK)
-            if not add_labelled(prior, data, labels, chunk, chunk_stop, stats):
-                group_by_label(labels, np.arange(chunk, chunk_stop), bounds, members)
-                add_groups(prior, data, members, bounds, stats)
+        add_by_chunks(prior, data, labels, block, block_stop, members, bounds, stats)
     return n_redone

@@ -1,47 +1,10 @@
 """Observations whose labels a cheaper computation leaves undecided, drawn with all atoms."""
 
-from typing import Any, NamedTuple
-
-import numpy as np
-
 from pymc_dpsplit.components.base import load_tile
-from pymc_dpsplit.components.optional import begin_tile
 from pymc_dpsplit.kernels.jit import jitted
-from pymc_dpsplit.kernels.tiles import TILE, fill_members, new_rows, new_scratch
-from pymc_dpsplit.moves.sweep.group_factors import find_groups, new_groups
+from pymc_dpsplit.kernels.tiles import TILE, fill_members
+from pymc_dpsplit.moves.sweep.group_factors import find_groups
 from pymc_dpsplit.moves.sweep.tile_labels import choose_again, fill_active, fill_own, fill_slices
-
-
-class RoomToDecide(NamedTuple):
-    """Scratch arrays of `decide`; shapes as in `moves.sweep.tile_labels`."""
-
-    rows: np.ndarray
-    chosen: np.ndarray
-    active: np.ndarray
-    position: np.ndarray
-    own: np.ndarray
-    groups: np.ndarray
-    tile: Any
-    log_mass: np.ndarray
-    slices: np.ndarray
-    scratch: np.ndarray
-
-
-@jitted
-def new_room_to_decide(prior, data, n_atoms):
-    """Allocate `RoomToDecide`."""
-    return RoomToDecide(
-        new_rows(),
-        new_rows(),
-        np.empty(n_atoms, np.int64),
-        np.empty(n_atoms, np.int64),
-        new_rows(),
-        new_groups(),
-        begin_tile(prior, data),
-        new_scratch(n_atoms).reshape(n_atoms, TILE),
-        new_scratch(1),
-        new_scratch(4),
-    )
 
 
 @jitted
@@ -58,7 +21,8 @@ def decide(prior, data, labels, undecided, params, reach, slice_key, label_key, 
     params : ndarray of float64, shape (A, P)
     reach : Reach
     slice_key, label_key : uint64
-    room : RoomToDecide
+    room : TileRoom
+        Of float64.
     """
     rows, chosen, active = room.rows, room.chosen, room.active
     for first in range(0, undecided.shape[0], TILE):

@@ -17,7 +17,31 @@ from pymc_dpsplit.moves.sweep.tile_labels import (
 from pymc_dpsplit.moves.sweep.visits import BLOCK, fill_tile, fill_visits, new_visits
 
 # Observations sorted by label at a time, so that the statistics of a cluster are loaded once.
-_CHUNK = 1024
+CHUNK = 1024
+
+
+@jitted
+def add_by_chunks(prior, data, labels, start, stop, members, bounds, stats):
+    """Add the observations start .. stop - 1 to the statistics of their labels.
+
+    Parameters
+    ----------
+    prior : NamedTuple
+    data : ndarray of float64, shape (N, D)
+    labels : ndarray of int32, shape (N,)
+    start, stop : int
+    members : ndarray of int64, shape (CHUNK,)
+        Scratch.
+    bounds : ndarray of int64, shape (A + 1,)
+        Scratch.
+    stats : ndarray of float64, shape (A, S)
+        Added to.
+    """
+    for first in range(start, stop, CHUNK):
+        last = min(stop, first + CHUNK)
+        if not add_labelled(prior, data, labels, first, last, stats):
+            group_by_label(labels, np.arange(first, last), bounds, members)
+            add_groups(prior, data, members, bounds, stats)
 
 
 @jitted
@@ -39,13 +63,13 @@ def assign_unpruned(prior, data, labels, start, stop, params, reach, slice_key, 
     """
     n_atoms = reach.slice_bounds.shape[0]
     rows, chosen, active = new_rows(), new_rows(), np.empty(n_atoms, np.int64)
-    members, bounds = np.empty(_CHUNK, np.int64), np.empty(n_atoms + 1, np.int64)
+    members, bounds = np.empty(CHUNK, np.int64), np.empty(n_atoms + 1, np.int64)
     tile, log_mass = begin_tile(prior, data), new_scratch(n_atoms).reshape(n_atoms, TILE)
     scratch, slices = new_scratch(4), new_scratch(1)
     own, groups, position = new_rows(), new_groups(), np.empty(n_atoms, np.int64)
     by_slice, visits = reach.by_slice, new_visits(reach.by_slice)
     order = visits.members
-    size = BLOCK if by_slice else _CHUNK
+    size = BLOCK if by_slice else CHUNK
     for block in range(start, stop, size):
         block_stop = min(stop, block + size)
         if by_slice:
@@ -62,8 +86,4 @@ def assign_unpruned(prior, data, labels, start, stop, params, reach, slice_key, 
             choose_again(log_mass, n_active, rows, label_key, own, chosen, scratch)
             for t in range(min(TILE, block_stop - first)):
                 labels[rows[t]] = active[chosen[t]]
-        for chunk in range(block, block_stop, _CHUNK):
-            chunk_stop = min(block_stop, chunk + _CHUNK)
-            if not add_labelled(prior, data, labels, chunk, chunk_stop, stats):
-                group_by_label(labels, np.arange(chunk, chunk_stop), bounds, members)
-                add_groups(prior, data, members, bounds, stats)
+        add_by_chunks(prior, data, labels, block, block_stop, members, bounds, stats)
